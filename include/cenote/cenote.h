@@ -1,0 +1,15 @@
+// All of cenote: differentiable window reductions at memory speed.
+#pragma once
+
+#include <cenote/array.h>
+#include <cenote/device.h>
+#include <cenote/error.h>
+#include <cenote/extents.h>
+#include <cenote/fold.h>
+#include <cenote/plan.h>
+#include <cenote/pooling.h>
+#include <cenote/problem.h>
+#include <cenote/reducers.h>
+#include <cenote/types.h>
+#include <cenote/version.h>
+#include <cenote/window.h>
