@@ -1,0 +1,49 @@
+# A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
+.PHONY: configured demo test bench format lint install clean
+SHELL := /bin/bash
+.DEFAULT_GOAL := demo
+
+# Debian's compiler, unless CXX says otherwise.
+ifeq ($(origin CXX),default)
+  CXX := /usr/bin/g++
+endif
+export CXX
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+# Without the tests at first, so that the demo needs no packages of theirs; `make test` turns them on.
+configured:
+	scripts/setup.sh build
+	test -f build/release/build.ninja || cmake --preset release -DCENOTE_TESTS=OFF
+
+demo: configured
+	cmake --build --preset release --target cenote_cli -j $(JOBS)
+	build/release/bin/cenote demo
+
+test:
+	scripts/setup.sh build test
+	cmake --preset release -DCENOTE_TESTS=ON
+	cmake --build --preset release -j $(JOBS)
+	ctest --preset release -j $(JOBS)
+	cmake --preset sanitize
+	cmake --build --preset sanitize -j $(JOBS)
+	ctest --preset sanitize -j $(JOBS)
+
+bench: configured
+	cmake --build --preset release --target cenote_cli -j $(JOBS)
+	build/release/bin/cenote bench --file benchmarks/problems.txt
+
+format:
+	scripts/setup.sh test
+	scripts/format.sh
+
+lint: configured
+	scripts/setup.sh lint
+	scripts/lint.sh build/release
+
+install: configured
+	cmake --build --preset release --target cenote cenote_cli -j $(JOBS)
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build

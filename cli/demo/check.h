@@ -1,0 +1,25 @@
+// Holds results against the slow oracle of reference/.
+#pragma once
+
+#include <functional>
+
+#include <cenote/cenote.h>
+
+namespace cenote::demo {
+
+/// The largest difference from the oracle, and whether every element is as close as semantics promises.
+struct Verdict {
+  bool ok = true;
+  double error = 0;
+  /// False for a reducer that the oracle has no words for.
+  bool known = true;
+};
+
+/// f32 arrays. max and min must be equal; the others within their stated bounds.
+Verdict check_values(const Plan& plan, const View& x, const View& y);
+Verdict check_indices(const Plan& plan, const View& x, const View& indices);
+/// A fold by hand, equal in every bit.
+Verdict check_fold(const Plan& windows, const View& x, const View& y, float init,
+                   const std::function<float(float, float)>& fn);
+
+}  // namespace cenote::demo

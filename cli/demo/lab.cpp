@@ -1,0 +1,68 @@
+// One row of the demo's table for everything that is pooled.
+#include "lab.h"
+
+#include <cstdio>
+
+#include <fmt/core.h>
+
+namespace cenote::demo {
+namespace {
+
+constexpr double least_seconds = 0.03;
+
+std::string problem_of(const Pooling& pooling, const View& x) { return to_string(Problem{pooling, x.type, x.shape}); }
+
+}  // namespace
+
+void Lab::print_head() const {
+  fmt::print("{:<62}  {:<12}  {:>8}  {:>7}  {:>5}  {:>8}\n", "problem", "algorithm", "ms", "GB/s", "eff.", "error");
+}
+
+void Lab::report(const std::string& problem, const std::string& algorithm, const cli::Timing& t, Verdict verdict) {
+  ++results_;
+  wrong_ += verdict.ok ? 0 : 1;
+  progress_.hide();
+  const std::string error = verdict.error == 0 ? "0" : fmt::format("{:.1e}", verdict.error);
+  fmt::print("{:<62}  {:<12}  {:>8.3f}  {:>7.2f}  {:>5.2f}  {:>8}  {}\n", problem, algorithm, t.best * 1e3,
+             t.gigabytes_per_second(), t.efficiency(), error,
+             !verdict.ok     ? "WRONG"
+             : verdict.known ? "ok"
+                             : "no oracle");
+  std::fflush(stdout);
+}
+
+Array Lab::pool(const View& x, const Pooling& pooling) {
+  const std::string problem = problem_of(pooling, x);
+  progress_.say("demo: " + problem);
+  const Plan plan = cenote::plan(pooling, x.type, x.shape);
+  Array y(plan.output_type(), plan.output_shape());
+  const cli::Timing timing = cli::measure([&] { plan.run(x, y); }, plan.bytes(), least_seconds);
+  report(problem, cli::algorithm(plan), timing, check_values(plan, x, y));
+  return y;
+}
+
+Pooled Lab::pool_with_indices(const View& x, const Pooling& pooling) {
+  const std::string problem = problem_of(pooling, x);
+  progress_.say("demo: " + problem);
+  const Plan plan = cenote::plan(pooling, x.type, x.shape);
+  Pooled y{Array(plan.output_type(), plan.output_shape()), Array(plan.index_type().value(), plan.output_shape())};
+  const cli::Timing timing = cli::measure([&] { plan.run(x, y.values, y.indices); }, plan.bytes(), least_seconds);
+  const Verdict values = check_values(plan, x, y.values), indices = check_indices(plan, x, y.indices);
+  report(problem, cli::algorithm(plan), timing,
+         {values.ok && indices.ok, std::max(values.error, indices.error), values.known});
+  return y;
+}
+
+Array Lab::product(const View& x, const Window& window) {
+  const auto times = [](float a, float b) { return a * b; };
+  const Plan windows = cenote::plan({.reducer = Reducer::max, .region = window}, x.type, x.shape);
+  const std::string problem = "product" + problem_of(windows.pooling(), x).substr(3);
+  progress_.say("demo: " + problem);
+  Array y;
+  const cli::Timing timing =
+      cli::measure([&] { y = cenote::pool(x, 1.0f, times, window); }, windows.bytes(), least_seconds);
+  report(problem, "fold", timing, check_fold(windows, x, y, 1.0f, times));
+  return y;
+}
+
+}  // namespace cenote::demo

@@ -1,0 +1,78 @@
+// Timing a pooling.
+#include "measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "benchmarks/copy.h"
+
+namespace cenote::cli {
+
+Timing measure(const std::function<void()>& work, std::int64_t bytes, double least) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [&](int times) {
+    const auto start = Clock::now();
+    for (int i = 0; i < times; ++i) work();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  seconds(1);  // touches every page and starts the threads
+  // Work shorter than the clock can tell is timed many at once.
+  const int batch = std::clamp(static_cast<int>(20e-6 / std::max(seconds(1), 1e-9)), 1, 1000);
+  std::vector<double> times;
+  double total = 0;
+  while (times.size() < 3 || (total < least && times.size() < 1000000)) {
+    const double elapsed = seconds(batch);
+    total += elapsed;
+    times.push_back(elapsed / batch);
+  }
+  std::sort(times.begin(), times.end());
+  return {.best = times.front(),
+          .median = times[times.size() / 2],
+          .runs = static_cast<std::int64_t>(times.size()) * batch,
+          .bytes = bytes,
+          .copy_seconds = bench::copy_seconds(bytes, threads(), least / 2)};
+}
+
+Array noise(Type type, const Extents& shape) {
+  Array array(type, shape);
+  visit(type, [&](auto element) {
+    using T = decltype(element);
+    std::uint64_t state = 88172645463325252u;
+    for (T& value : array.values<T>()) {
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+      if constexpr (std::is_same_v<T, bool>) {
+        value = (state >> 40 & 1) != 0;
+      } else if constexpr (std::is_integral_v<T>) {
+        value = static_cast<T>(state >> 16);
+      } else {
+        value = static_cast<T>(static_cast<float>(static_cast<std::int64_t>(state)) * 0x1p-63f);
+      }
+    }
+  });
+  return array;
+}
+
+Problem read_forward_problem(const std::string& text) {
+  Problem problem = parse_problem(text);
+  if (problem.direction != Problem::Direction::forward) {
+    throw Unsupported(fmt::format("{}: derivatives are not in this build; leave out jvp and vjp", text));
+  }
+  return problem;
+}
+
+std::string algorithm(const Plan& plan) {
+  // "problem -> (shape) type: algorithm, why"
+  const std::string line = plan.explain();
+  const std::size_t arrow = line.find(" -> "), colon = line.find(": ", arrow == std::string::npos ? 0 : arrow);
+  if (colon == std::string::npos) return line;
+  return line.substr(colon + 2, line.find(',', colon) - colon - 2);
+}
+
+}  // namespace cenote::cli

@@ -1,0 +1,23 @@
+# Compiler flags for everything that is built here; nothing of this reaches a consumer.
+
+# One rounding per written operation, so that results are the same on every SIMD target and at every block's edge.
+add_compile_options(-ffp-contract=off)
+
+if(CENOTE_WARNINGS)
+  add_compile_options(-Wall -Wextra -Wconversion -Wnon-virtual-dtor)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC's full -Wshadow rejects constructor parameters named like the members they set; GCC 12's -Wrestrict sees overlaps
+    # inside std::string that are not there.
+    add_compile_options(-Wshadow=local -Wno-restrict)
+  else()
+    add_compile_options(-Wshadow)
+  endif()
+endif()
+if(CENOTE_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(CENOTE_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

@@ -1,0 +1,10 @@
+# Sets CENOTE_VERSION from include/cenote/version.h, the one place where the version is written.
+set(_header ${CMAKE_CURRENT_LIST_DIR}/../include/cenote/version.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_header})
+file(STRINGS ${_header} _line REGEX "^#define CENOTE_VERSION \"")
+if(NOT _line MATCHES "\"([0-9]+\\.[0-9]+\\.[0-9]+)\"")
+  message(FATAL_ERROR "${_header} has no line like: #define CENOTE_VERSION \"1.2.3\"")
+endif()
+set(CENOTE_VERSION ${CMAKE_MATCH_1})
+unset(_line)
+unset(_header)

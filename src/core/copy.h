@@ -1,0 +1,20 @@
+// Copies between layouts: whole views, and single strided lines with a change of type.
+#pragma once
+
+#include <cstdint>
+
+#include <cenote/array.h>
+
+namespace cenote {
+
+/// Copies a view into another of the same type and shape that does not overlap it.
+void copy_strided(const View& from, const MutableView& to);
+
+/// Writes n elements of type `to`, without gaps, from elements of type `from` that lie `stride` apart.
+/// Integers convert modulo 2^bits, bool to 0 or 1, floats to wider floats exactly.
+void convert_line(Type to, void* dst, Type from, const void* src, std::int64_t stride, std::int64_t n) noexcept;
+
+/// Writes n elements, without gaps in `src`, to places that lie `stride` apart.
+void scatter_line(Type type, void* dst, std::int64_t stride, const void* src, std::int64_t n) noexcept;
+
+}  // namespace cenote

@@ -1,0 +1,259 @@
+// The way out of the kernels: divisors, types, strides of the result, and the numbering of winners.
+#include "cpu/emit.h"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+
+#include "core/copy.h"
+#include "cpu/scratch.h"
+
+namespace cenote::cpu {
+namespace {
+
+bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
+
+// Integer averages: exact sums, one division in double precision, one rounding.
+template <class Sum>
+void divide(float* dst, const Sum* sums, const double* counts, double count, std::int64_t n) noexcept {
+  for (std::int64_t i = 0; i < n; ++i)
+    dst[i] = static_cast<float>(static_cast<double>(sums[i]) / (counts ? counts[i] : count));
+}
+
+}  // namespace
+
+/// Outputs [begin, end) of the innermost level, for one output of each level outside it.
+struct Emitter::Block::Line {
+  std::array<std::int64_t, max_rank> o{};
+  std::int64_t begin = 0, end = 0;
+  std::int64_t offset = 0;  // lanes before it in the stage
+};
+
+Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView& y, const MutableView& indices,
+                 Reducer reducer, bool stream)
+    : plan_(plan),
+      layout_(layout),
+      y_(static_cast<std::byte*>(y.data)),
+      indices_(static_cast<std::byte*>(indices.data)),
+      finish_type_(writes_directly(plan.lane_type, plan.output_type) ? plan.output_type : plan.lane_type),
+      stream_(stream),
+      divided_(is_integer(plan.type) && plan.traits.counts == Counts::divisor) {
+  kernels_ = kernels(finish_type_, reducer, false);
+  std::int64_t scale = 1;
+  for (int l = layout.depth - 1; l >= 0; --l) {
+    scales_[static_cast<std::size_t>(l)] = scale;
+    if (plan.index_type) scale *= real_cells(layout.axes[static_cast<std::size_t>(l)]);
+  }
+}
+
+void Emitter::flush() noexcept { hwy::FlushStream(); }
+
+Emitter::Block Emitter::block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
+                              std::int64_t row) const {
+  Block block;
+  block.emitter_ = this;
+  block.origin_ = origin;
+  block.len_ = len;
+  block.tile_begin_ = tile_begin;
+  block.tile_end_ = tile_end;
+  block.row_ = row;
+  // How far the outputs lie side by side, from the innermost level outwards.
+  bool touching = len == 1 || layout_.inner.y == 1, full = len == layout_.inner.extent;
+  std::int64_t run = len;
+  for (int l = layout_.depth - 1; l >= 1; --l) {
+    touching = touching && full && (layout_.levels[static_cast<std::size_t>(l)].y == run || (run == row && row == len));
+    const std::int64_t width =
+        l == layout_.depth - 1 ? tile_end - tile_begin : layout_.axes[static_cast<std::size_t>(l)].out;
+    full = width == layout_.axes[static_cast<std::size_t>(l)].out;
+    run *= width;
+  }
+  block.whole_rows_ = touching;
+  block.joined_rows_ = touching && full && layout_.levels[0].y == row;
+  return block;
+}
+
+template <class Visit>
+void Emitter::Block::each_line(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
+                               const Visit& visit) const {
+  const Layout& layout = emitter_->layout_;
+  const std::int64_t width = tile_end_ - tile_begin_, line_len = width * len_;
+  Line line;
+  for (std::int64_t i = begin; i < end; ++i) {
+    line.o[0] = i;
+    for (std::int64_t f = from; f < to;) {
+      std::int64_t number = f / line_len;
+      const std::int64_t first = f % line_len / len_, last = std::min(width, first + (to - f) / len_);
+      for (int l = layout.depth - 2; l >= 1; --l) {
+        line.o[static_cast<std::size_t>(l)] = number % layout.axes[static_cast<std::size_t>(l)].out;
+        number /= layout.axes[static_cast<std::size_t>(l)].out;
+      }
+      line.begin = tile_begin_ + first;
+      line.end = tile_begin_ + last;
+      line.offset = (i - begin) * (to - from) + (f - from);
+      visit(line);
+      f += (last - first) * len_;
+    }
+  }
+}
+
+void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
+                                const std::byte* states, std::int64_t plane) {
+  const Emitter& e = *emitter_;
+  const Layout& layout = e.layout_;
+  const std::int64_t n = (end - begin) * (to - from);
+  Scratch& scratch = Scratch::of_this_thread();
+  const auto mark = scratch.mark();
+  counts_ = nullptr;
+  if (!e.plan_.count) {
+    counts_ = reinterpret_cast<double*>(scratch.take((n + 64) * static_cast<std::int64_t>(sizeof(double))));
+    each_line(begin, end, from, to, [&](const Line& line) { count_cells(line); });
+    lane_counts_ = reinterpret_cast<std::byte*>(counts_);
+    if (e.plan_.lane_type == Type::f32) {
+      lane_counts_ = scratch.take((n + 64) * static_cast<std::int64_t>(sizeof(float)));
+      convert_line(Type::f32, lane_counts_, Type::f64, counts_, 1, n);
+    }
+  }
+  if ((end - begin == 1 && whole_rows_) || (joined_rows_ && from == 0 && to == row_)) {
+    finish(states, plane, 0, n, origin_.y + begin * layout.levels[0].y + tile_y() + from, 1);
+  } else {
+    const Loop& last = layout.levels[static_cast<std::size_t>(layout.depth - 1)];
+    each_line(begin, end, from, to, [&](const Line& line) {
+      std::int64_t y = origin_.y + line.begin * last.y;
+      for (int l = 0; l + 1 < layout.depth; ++l)
+        y += line.o[static_cast<std::size_t>(l)] * layout.levels[static_cast<std::size_t>(l)].y;
+      const std::int64_t outputs = line.end - line.begin;
+      if (len_ == 1) return finish(states, plane, line.offset, outputs, y, last.y);
+      if (layout.inner.y == 1 && last.y == len_) return finish(states, plane, line.offset, outputs * len_, y, 1);
+      for (std::int64_t o = 0; o < outputs; ++o)
+        finish(states, plane, line.offset + o * len_, len_, y + o * last.y, layout.inner.y);
+    });
+  }
+  if (e.plan_.index_type) {
+    const std::byte* ids = states + plane * static_cast<std::int64_t>(size_of(e.plan_.lane_type));
+    each_line(begin, end, from, to, [&](const Line& line) { write_indices(line, ids); });
+  }
+  scratch.release(mark);
+}
+
+std::int64_t Emitter::Block::tile_y() const {
+  const Layout& layout = emitter_->layout_;
+  return tile_begin_ * layout.levels[static_cast<std::size_t>(layout.depth - 1)].y;
+}
+
+// Turns n states behind lane `first` into elements `step` apart in y.
+void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n,
+                            std::int64_t y, std::int64_t step) {
+  const Emitter& e = *emitter_;
+  const Type to = e.plan_.output_type;
+  const auto lane_bytes = static_cast<std::int64_t>(size_of(e.plan_.lane_type));
+  const auto out_bytes = static_cast<std::int64_t>(size_of(to));
+  std::byte* dst = e.y_ + y * out_bytes;
+  Finish call{states + first * lane_bytes, plane, n,         counts_ ? lane_counts_ + first * lane_bytes : nullptr,
+              e.plan_.count.value_or(0),   dst,   e.stream_, e.plan_.params};
+  if (step == 1 && e.finish_type_ == to) return e.kernels_.finish(call);
+
+  Scratch& scratch = Scratch::of_this_thread();
+  const auto mark = scratch.mark();
+  call.stream = false;
+  call.dst = scratch.take(n * 8);
+  std::byte* values = scratch.take(n * 8);
+  if (e.divided_) {
+    const double* counts = counts_ ? counts_ + first : nullptr;
+    auto* quotients = reinterpret_cast<float*>(values);
+    if (e.plan_.lane_type == Type::u64)
+      divide(quotients, static_cast<const std::uint64_t*>(call.src), counts, call.count, n);
+    else
+      divide(quotients, static_cast<const std::int64_t*>(call.src), counts, call.count, n);
+  } else {
+    e.kernels_.finish(call);
+    convert_line(to, values, e.finish_type_, call.dst, 1, n);
+  }
+  scatter_line(to, dst, step, values, n);
+  scratch.release(mark);
+}
+
+// Cells of one window along one level: the real ones, or all but a ceil overhang.
+double Emitter::Block::cells(int level, std::int64_t o, bool real) const {
+  const Axis& axis = emitter_->layout_.axes[static_cast<std::size_t>(level)];
+  return static_cast<double>(real ? axis.span(o).count : axis.clipped(o));
+}
+
+void Emitter::Block::count_cells(const Line& line) {
+  const Emitter& e = *emitter_;
+  const int last = e.layout_.depth - 1;
+  const bool padded = e.plan_.traits.counts == Counts::padded;
+  const bool clipped = e.plan_.pooling.divisor.rule() == Divisor::Rule::clipped;
+  double real = 1, all = 1;
+  for (int l = 0; l < last; ++l) {
+    real *= cells(l, line.o[static_cast<std::size_t>(l)], true);
+    all *= cells(l, line.o[static_cast<std::size_t>(l)], false);
+  }
+  double* counts = counts_ + line.offset;
+  for (std::int64_t o = line.begin; o < line.end; ++o) {
+    const double inside = real * cells(last, o, true), whole = all * cells(last, o, false);
+    const double divisor = clipped ? whole : inside;
+    // A window without cells has the sum 0, and 0 is its average.
+    std::fill(counts, counts + len_, padded ? whole - inside : divisor > 0 ? divisor : 1.0);
+    counts += len_;
+  }
+}
+
+void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {
+  const Emitter& e = *emitter_;
+  const Layout& layout = e.layout_;
+  const int depth = layout.depth;
+  const bool offset = *e.plan_.pooling.indices == IndexKind::offset;
+  const bool narrow = size_of(e.plan_.lane_type) == 4;
+  const Loop& last = layout.levels[static_cast<std::size_t>(depth - 1)];
+  std::array<Axis::Span, max_rank> spans;
+  std::array<std::int64_t, max_rank> radix, weight;
+  std::int64_t to = origin_.index;
+  for (int l = 0; l < depth; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    radix[i] = real_cells(layout.axes[i]);
+    if (l + 1 < depth) {
+      spans[i] = layout.axes[i].span(line.o[i]);
+      to += line.o[i] * layout.levels[i].index;
+    }
+  }
+  for (std::int64_t o = line.begin; o < line.end; ++o) {
+    spans[static_cast<std::size_t>(depth - 1)] = layout.axes[static_cast<std::size_t>(depth - 1)].span(o);
+    std::int64_t base = offset ? 0 : origin_.place, taps = 1;
+    bool empty = false, plain = offset;
+    for (int l = depth - 1; l >= 0; --l) {
+      const auto i = static_cast<std::size_t>(l);
+      const Axis& axis = layout.axes[i];
+      empty = empty || spans[i].count == 0;
+      weight[i] = offset ? taps : axis.dilation * layout.levels[i].place;
+      base += offset ? spans[i].tap * taps : spans[i].first * layout.levels[i].place;
+      const std::int64_t width = axis.adaptive ? spans[i].count : axis.size;
+      plain = plain && (l == 0 || width == radix[i]);
+      if (offset) taps *= width;
+    }
+    for (std::int64_t c = 0; c < len_; ++c) {
+      const std::int64_t lane = line.offset + (o - line.begin) * len_ + c;
+      std::int64_t id =
+          narrow ? reinterpret_cast<const std::int32_t*>(ids)[lane] : reinterpret_cast<const std::int64_t*>(ids)[lane];
+      std::int64_t index = base + (offset ? 0 : c * layout.inner.place);
+      if (plain) {
+        index += id;
+      } else {
+        for (int l = depth - 1; l >= 0; --l) {
+          const auto i = static_cast<std::size_t>(l);
+          index += id % radix[i] * weight[i];
+          id /= radix[i];
+        }
+      }
+      if (empty) index = offset ? 0 : -1;
+      const std::int64_t place = to + o * last.index + c * layout.inner.index;
+      switch (*e.plan_.index_type) {
+        case Type::u8: reinterpret_cast<std::uint8_t*>(e.indices_)[place] = static_cast<std::uint8_t>(index); break;
+        case Type::u16: reinterpret_cast<std::uint16_t*>(e.indices_)[place] = static_cast<std::uint16_t>(index); break;
+        case Type::i32: reinterpret_cast<std::int32_t*>(e.indices_)[place] = static_cast<std::int32_t>(index); break;
+        default: reinterpret_cast<std::int64_t*>(e.indices_)[place] = index; break;
+      }
+    }
+  }
+}
+
+}  // namespace cenote::cpu

@@ -1,0 +1,78 @@
+// The way out: states become values, divided and rounded, and winners' numbers become indices.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "cpu/kernels.h"
+#include "cpu/layout.h"
+
+namespace cenote::cpu {
+
+/// Where a block lies: distances from the start of x, y and the indices, and what its winners' numbers begin with.
+struct Origin {
+  std::int64_t x = 0, y = 0, index = 0, place = 0;
+  void add(const Loop& loop, std::int64_t i) noexcept {
+    x += i * loop.x;
+    y += i * loop.y;
+    index += i * loop.index;
+    place += i * loop.place;
+  }
+};
+
+/// Writes finished outputs of one run. Shared by all blocks; each block has its own Emitter::Block.
+class Emitter {
+ public:
+  class Block;
+
+  Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView& y, const MutableView& indices,
+          Reducer reducer, bool stream);
+
+  Block block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
+              std::int64_t row) const;
+  /// What one step along level l adds to a winner's number.
+  std::int64_t id_scale(int l) const noexcept { return scales_[static_cast<std::size_t>(l)]; }
+  /// Makes streamed stores visible to other threads.
+  static void flush() noexcept;
+
+ private:
+  const Plan::Impl& plan_;
+  const Layout& layout_;
+  std::byte* y_;
+  std::byte* indices_;
+  Kernels kernels_;   // of the type that finish() writes
+  Type finish_type_;  // that type: the output's, or the lane type where they differ
+  bool stream_, divided_;
+  std::array<std::int64_t, max_rank> scales_{};
+};
+
+/// The outputs of one block.
+class Emitter::Block {
+ public:
+  Block() = default;
+
+  /// Rows [begin, end) of level 0, lanes [from, to) of each, whose states lie side by side at `states`.
+  void operator()(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const std::byte* states,
+                  std::int64_t plane);
+
+ private:
+  friend class Emitter;
+  struct Line;
+  template <class Visit>
+  void each_line(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const Visit& visit) const;
+  void finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n, std::int64_t y,
+              std::int64_t y_step);
+  void count_cells(const Line& line);
+  void write_indices(const Line& line, const std::byte* ids) const;
+  double cells(int level, std::int64_t o, bool real) const;
+  std::int64_t tile_y() const;
+
+  const Emitter* emitter_ = nullptr;
+  Origin origin_;
+  std::int64_t len_ = 1, tile_begin_ = 0, tile_end_ = 0, row_ = 0;
+  double* counts_ = nullptr;                       // of the outputs under way, in double and
+  std::byte* lane_counts_ = nullptr;               // in the lane type
+  bool whole_rows_ = false, joined_rows_ = false;  // a row, or all rows, lie side by side in y
+};
+
+}  // namespace cenote::cpu

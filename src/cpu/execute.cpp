@@ -1,0 +1,376 @@
+// Walks a pooling block by block: rows are reduced along the innermost axis, wait in rings, are merged and finished.
+#include "cpu/execute.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/copy.h"
+#include "core/parallel.h"
+#include "cpu/emit.h"
+#include "cpu/scratch.h"
+
+namespace cenote::cpu {
+namespace {
+
+constexpr std::int64_t stage_bytes = 4096;        // states on their way out: a small part of L1
+constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth waking a thread
+constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move at least
+constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
+
+std::int64_t last_level_cache() {
+  static const std::int64_t bytes = [] {
+    const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return size > 0 ? std::int64_t{size} : std::int64_t{32} << 20;
+  }();
+  return bytes;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+/// Equal pieces of [0, n), none longer than `most`.
+struct Pieces {
+  std::int64_t n = 0, count = 0, length = 0;
+  static Pieces of(std::int64_t n, std::int64_t most) {
+    const std::int64_t count = std::max<std::int64_t>(1, ceil_div(n, std::max<std::int64_t>(most, 1)));
+    return {n, count, ceil_div(n, count)};
+  }
+  std::int64_t begin(std::int64_t i) const { return std::min(n, i * length); }
+  std::int64_t end(std::int64_t i) const { return std::min(n, (i + 1) * length); }
+};
+
+/// Rows of states of one level, the row of position p in slot p mod capacity.
+struct Ring {
+  std::byte* base = nullptr;
+  std::int64_t capacity = 0, stride = 0, plane = 0, outputs = 1;
+  std::int64_t* held = nullptr;  // the position in each slot
+
+  bool holds(std::int64_t p) const { return held[p % capacity] == p; }
+  void clear() { std::fill(held, held + capacity, std::int64_t{-1}); }
+};
+
+/// One run of a plan: what all blocks share.
+struct Run {
+  const Plan::Impl& plan;
+  Layout layout;
+  const std::byte* x;
+  Kernels kernels;
+  Emitter emitter;
+  std::int64_t lane_bytes, read_bytes;
+  bool staged;  // x must be converted or gathered before the kernels can read it
+  Pieces inner, tiles, tops;
+  std::int64_t outers = 1;
+};
+
+/// One block: an outer index, a piece of the inner axis, of the outermost and of the innermost level.
+class Block {
+ public:
+  Block(const Run& run, Scratch& scratch) : run_(run), scratch_(scratch), last_(run.layout.depth - 1) {}
+
+  void operator()(std::int64_t number) {
+    const Layout& layout = run_.layout;
+    const std::int64_t top = number % run_.tops.count, tile = number / run_.tops.count % run_.tiles.count;
+    const std::int64_t piece = number / run_.tops.count / run_.tiles.count % run_.inner.count;
+    std::int64_t outer = number / run_.tops.count / run_.tiles.count / run_.inner.count;
+    Origin origin;
+    for (int i = layout.outer_count - 1; i >= 0; --i) {
+      const Loop& loop = layout.outer[static_cast<std::size_t>(i)];
+      origin.add(loop, outer % loop.extent);
+      outer /= loop.extent;
+    }
+    origin.add(layout.inner, run_.inner.begin(piece));
+    len_ = run_.inner.end(piece) - run_.inner.begin(piece);
+    if (layout.inner.extent == 1) len_ = 1;
+    tile_begin_ = run_.tiles.begin(tile);
+    tile_end_ = run_.tiles.end(tile);
+    begin_ = run_.tops.begin(top);
+    end_ = run_.tops.end(top);
+    if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return;
+    const std::byte* x = run_.x + origin.x * run_.read_bytes;
+    prepare();
+    emit_ = run_.emitter.block(origin, len_, tile_begin_, tile_end_, row_lens_[0]);
+    layout.batched ? batch(x) : top_level(x);
+  }
+
+ private:
+  // Lengths of rows and the memory of rings, for this block's tile.
+  void prepare() {
+    scratch_.reset();
+    row_lens_[static_cast<std::size_t>(last_)] = len_;
+    std::int64_t width = tile_end_ - tile_begin_;
+    for (int l = last_ - 1; l >= 0; --l) {
+      row_lens_[static_cast<std::size_t>(l)] = row_lens_[static_cast<std::size_t>(l + 1)] * width;
+      width = run_.layout.axes[static_cast<std::size_t>(l)].out;
+    }
+    for (int l = 0; l < last_ && !run_.layout.batched; ++l) make_ring(l);
+    stage_lanes_ = std::max(stage_bytes / run_.lane_bytes, len_);
+    stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
+  }
+
+  void make_ring(int l) {
+    const Axis& axis = run_.layout.axes[static_cast<std::size_t>(l)];
+    const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];
+    Ring& ring = rings_[static_cast<std::size_t>(l)];
+    const std::int64_t outputs = l == 0 ? end_ - begin_ : axis.out;
+    ring.outputs =
+        std::clamp<std::int64_t>(stage_bytes / (row * run_.lane_bytes), 1, std::max<std::int64_t>(outputs, 1));
+    ring.capacity = ring_rows(axis, ring.outputs);
+    // Where no row outlives its chunk, rows may touch, and a batch of lines can be one long line.
+    const bool carries = axis.adaptive || axis.stride < (axis.size - 1) * axis.dilation + 1;
+    ring.stride = carries ? row + slack_lanes() : row;
+    ring.plane = ring.capacity * ring.stride + slack_lanes();
+    ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
+    ring.held = reinterpret_cast<std::int64_t*>(scratch_.take(ring.capacity * 8));
+  }
+
+  std::int64_t slack_lanes() const { return 64 / run_.lane_bytes; }
+  std::int64_t stage_plane() const { return stage_lanes_ + slack_lanes(); }
+
+  const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
+  const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
+
+  // Rows of a kept axis: reduced straight into the stage, several at a time where they are short.
+  void batch(const std::byte* x) {
+    const std::int64_t row = row_lens_[0], width = std::max<std::int64_t>(1, stage_lanes_ / len_);
+    const std::int64_t together = std::max<std::int64_t>(1, stage_lanes_ / row);
+    for (std::int64_t r = begin_; r < end_; r += together) {
+      const std::int64_t stop = std::min(end_, r + together);
+      for (std::int64_t o = tile_begin_; o < tile_end_; o += width) {
+        const std::int64_t until = std::min(tile_end_, o + width);
+        first_pass(x + r * loop(0).x * run_.read_bytes, stop - r, loop(0).x, o, until, stage_, (until - o) * len_,
+                   stage_plane());
+        emit_(r, stop, (o - tile_begin_) * len_, (until - tile_begin_) * len_, stage_, stage_plane());
+      }
+    }
+  }
+
+  void top_level(const std::byte* x) {
+    Ring& ring = rings_[0];
+    const std::int64_t row = row_lens_[0], width = std::max<std::int64_t>(1, stage_lanes_ / len_) * len_;
+    ring.clear();
+    for (std::int64_t o = begin_; o < end_; o += ring.outputs) {
+      const std::int64_t stop = std::min(end_, o + ring.outputs);
+      fill(0, x, o, stop);
+      if (row * (stop - o) <= stage_lanes_) {
+        merge(0, o, stop, 0, row, stage_, row, stage_plane());
+        emit_(o, stop, 0, row, stage_, stage_plane());
+        continue;
+      }
+      for (std::int64_t i = o; i < stop; ++i)
+        for (std::int64_t c = 0; c < row; c += width) {
+          const std::int64_t until = std::min(row, c + width);
+          merge(0, i, i + 1, c, until, stage_, until - c, stage_plane());
+          emit_(i, i + 1, c, until, stage_, stage_plane());
+        }
+    }
+  }
+
+  // All outputs of level l and those inside it, for one position of the levels outside.
+  void level(int l, const std::byte* x, std::byte* dst, std::int64_t plane) {
+    Ring& ring = rings_[static_cast<std::size_t>(l)];
+    const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];
+    ring.clear();
+    for (std::int64_t o = 0; o < axis(l).out; o += ring.outputs) {
+      const std::int64_t stop = std::min(axis(l).out, o + ring.outputs);
+      fill(l, x, o, stop);
+      merge(l, o, stop, 0, row, dst + o * row * run_.lane_bytes, row, plane);
+    }
+  }
+
+  // Makes the rows of level l that outputs [begin, end) need and that the ring does not hold.
+  void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end) {
+    const Axis& a = axis(l);
+    if (a.adaptive) {
+      const Axis::Span tail = a.span(end - 1);
+      return make(l, x, a.span(begin).first, tail.first + tail.count);
+    }
+    if (a.dilation == 1 && a.stride <= a.size) {
+      const std::int64_t from = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
+      return make(l, x, from, std::clamp<std::int64_t>((end - 1) * a.stride - a.low + a.size, from, a.n));
+    }
+    for (std::int64_t o = begin; o < end; ++o) {
+      const Axis::Span span = a.span(o);
+      if (a.dilation == 1)
+        make(l, x, span.first, span.first + span.count);
+      else
+        for (std::int64_t j = 0; j < span.count; ++j)
+          make(l, x, span.first + j * a.dilation, span.first + j * a.dilation + 1);
+    }
+  }
+
+  // Makes the rows of positions [from, to) that are not there, as many at a time as lie side by side in the ring.
+  void make(int l, const std::byte* x, std::int64_t from, std::int64_t to) {
+    Ring& ring = rings_[static_cast<std::size_t>(l)];
+    const std::int64_t step = loop(l).x * run_.read_bytes;
+    for (std::int64_t p = from; p < to;) {
+      const std::int64_t slot = p % ring.capacity;
+      std::int64_t stop = p;
+      while (stop < to && stop - p < ring.capacity - slot && !ring.holds(stop))
+        ring.held[stop % ring.capacity] = stop, ++stop;
+      std::byte* dst = ring.base + slot * ring.stride * run_.lane_bytes;
+      if (stop == p)
+        ++stop;
+      else if (l + 1 == last_)
+        first_pass(x + p * step, stop - p, loop(l).x, tile_begin_, tile_end_, dst, ring.stride, ring.plane);
+      else
+        for (std::int64_t i = p; i < stop; ++i)
+          level(l + 1, x + i * step, dst + (i - p) * ring.stride * run_.lane_bytes, ring.plane);
+      p = stop;
+    }
+  }
+
+  void merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, std::byte* dst,
+             std::int64_t dst_step, std::int64_t dst_plane) {
+    const Ring& ring = rings_[static_cast<std::size_t>(l)];
+    run_.kernels.merge(Pass{&axis(l), begin, end, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
+                            ring.plane, to - from, dst, dst_step, dst_plane, 1, 0, 0, run_.emitter.id_scale(l),
+                            run_.plan.params});
+  }
+
+  // Outputs [begin, end) of the innermost level for a batch of rows.
+  void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
+                  std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
+    Axis axis = this->axis(last_);
+    Pass pass{&axis, begin, end,       x,    loop(last_).x, 0,       0, len_,
+              dst,   len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
+    if (run_.staged) return staged_pass(pass);
+    const bool lines = run_.layout.inner.extent == 1;
+    // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.
+    if (lines && rows > 1 && !axis.adaptive && x_row == axis.n && dst_row == axis.out && begin == 0 &&
+        end == axis.out && axis.low == 0 && axis.n == axis.out * axis.stride &&
+        (axis.size - 1) * axis.dilation < axis.stride) {
+      axis.n *= rows;
+      axis.out *= rows;
+      pass.end = axis.out;
+      pass.rows = 1;
+    }
+    lines ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
+  }
+
+  // As above, after bringing the cells together in the lane type, some outputs at a time.
+  void staged_pass(Pass pass) {
+    const bool lines = run_.layout.inner.extent == 1;
+    const Axis axis = *pass.axis;
+    const std::byte* x = static_cast<const std::byte*>(pass.src);
+    auto* dst = static_cast<std::byte*>(pass.dst);
+    const std::int64_t together =
+        axis.adaptive ? pass.end - pass.begin
+                      : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / axis.stride);
+    for (std::int64_t row = 0; row < pass.rows; ++row)
+      for (std::int64_t o = pass.begin; o < pass.end; o += together) {
+        const std::int64_t stop = std::min(pass.end, o + together);
+        std::int64_t from = 0, to = axis.n;
+        if (!axis.adaptive) {
+          const std::int64_t start = o * axis.stride - axis.low;
+          const std::int64_t finish = (stop - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 1;
+          from = std::clamp<std::int64_t>(start, 0, axis.n);
+          to = std::clamp<std::int64_t>(finish, from, axis.n);
+        }
+        Axis shifted = axis;
+        if (!axis.adaptive) {
+          shifted.low += from;
+          shifted.n = to - from;
+        }
+        const auto mark = scratch_.mark();
+        Pass part = pass;
+        part.axis = &shifted;
+        part.begin = o;
+        part.end = stop;
+        part.src = gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, pass.step);
+        part.step = len_;
+        part.dst = dst + (row * pass.dst_row + (o - pass.begin) * len_) * run_.lane_bytes;
+        part.rows = 1;
+        lines ? run_.kernels.lines(part) : run_.kernels.rows(part);
+        scratch_.release(mark);
+      }
+  }
+
+  // Cells at `count` positions, converted to the lane type, side by side.
+  const std::byte* gather(const std::byte* x, std::int64_t count, std::int64_t step) {
+    std::byte* cells = scratch_.take((count * len_ + slack_lanes()) * run_.lane_bytes);
+    const Type from = run_.plan.type, to = run_.plan.lane_type;
+    if (run_.layout.inner.extent == 1) {
+      convert_line(to, cells, from, x, step, count);
+      return cells;
+    }
+    for (std::int64_t i = 0; i < count; ++i)
+      convert_line(to, cells + i * len_ * run_.lane_bytes, from, x + i * step * run_.read_bytes, run_.layout.inner.x,
+                   len_);
+    return cells;
+  }
+
+  const Run& run_;
+  Scratch& scratch_;
+  int last_;
+  std::int64_t len_ = 1, begin_ = 0, end_ = 0, tile_begin_ = 0, tile_end_ = 0, stage_lanes_ = 0;
+  std::array<std::int64_t, max_rank> row_lens_{};  // lanes of one row of each level
+  std::array<Ring, max_rank> rings_{};
+  std::byte* stage_ = nullptr;
+  Emitter::Block emit_;
+};
+
+bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
+
+// Cuts the work so that every thread has some, without ever changing a bit of the result.
+void cut(Run& run) {
+  const Layout& layout = run.layout;
+  const auto last = static_cast<std::size_t>(layout.depth - 1);
+  const Axis &top = layout.axes[0], &tail = layout.axes[last];
+  for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
+  run.inner = Pieces::of(layout.inner.extent, most_lanes);
+  run.tiles = Pieces::of(tail.out, layout.batched || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
+  run.tops = Pieces::of(top.out, top.out);
+  const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
+  const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
+  const auto split = [&](const Axis& axis) {
+    const std::int64_t pieces = std::min(ceil_div(wanted, have()), ceil_div(run.plan.bytes, task_bytes));
+    // A piece should be several windows long, or neighbours would repeat most of each other's work.
+    const std::int64_t overlap = axis.adaptive ? 1 : (axis.size - 1) * axis.dilation / axis.stride;
+    return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
+  };
+  if (have() < wanted) run.tops = split(top);
+  if (have() < wanted && layout.batched) run.tiles = split(tail);
+}
+
+}  // namespace
+
+void execute(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices) {
+  if (element_count(y.shape) == 0) return;
+  const bool winner = plan.index_type.has_value();
+  const bool divided = is_integer(plan.type) && plan.traits.counts == Counts::divisor;
+  const Reducer reducer = divided ? Reducer::sum : plan.pooling.reducer;
+  Layout layout = make_layout(plan, x, y, indices);
+  const auto last = static_cast<std::size_t>(layout.depth - 1);
+  const bool lines = layout.inner.extent == 1;
+  const bool staged =
+      !reads_directly(plan.type, plan.lane_type) || (lines ? layout.levels[last].x != 1 : layout.inner.x != 1);
+  const Type read = staged ? plan.lane_type : plan.type;
+  const bool stream = plan.bytes > last_level_cache();
+  Run run{plan,
+          layout,
+          static_cast<const std::byte*>(x.data),
+          kernels(read, reducer, winner),
+          Emitter(plan, layout, y, indices, reducer, stream),
+          static_cast<std::int64_t>(size_of(plan.lane_type)),
+          static_cast<std::int64_t>(size_of(plan.type)),
+          staged,
+          {},
+          {},
+          {},
+          1};
+  run.kernels.merge = kernels(plan.lane_type, reducer, winner).merge;
+  cut(run);
+  const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
+  const std::int64_t together =
+      plan.bytes < serial_bytes
+          ? blocks
+          : std::max<std::int64_t>(1, blocks / std::max<std::int64_t>(1, plan.bytes / task_bytes));
+  parallel_for(ceil_div(blocks, together), [&](std::int64_t task) {
+    Block block(run, Scratch::of_this_thread());
+    for (std::int64_t i = task * together; i < std::min(blocks, (task + 1) * together); ++i) block(i);
+    if (stream) run.emitter.flush();
+  });
+}
+
+}  // namespace cenote::cpu

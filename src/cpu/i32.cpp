@@ -1,0 +1,23 @@
+// The CPU kernels for i32, compiled for every SIMD target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/i32.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/kernels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+const cpu::Table& table_i32() { return make_table<std::int32_t>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote {
+HWY_EXPORT(table_i32);
+const cpu::Table& cpu::kernels_i32() { return HWY_DYNAMIC_DISPATCH(table_i32)(); }
+}  // namespace cenote
+#endif

@@ -1,0 +1,81 @@
+// The CPU backend's table: plain functions over plain data, one set per element type and reducer.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+
+#include <cenote/reducers.h>
+#include <cenote/types.h>
+#include <cenote/window.h>
+
+#include "reduce/params.h"
+
+namespace cenote::cpu {
+
+/// One pass along one axis, for a batch of independent rows. All distances count elements (of the source's type for
+/// src, of the lane type for dst). A state of several parts lies in planes; dst may be overrun by one vector.
+struct Pass {
+  const Axis* axis;
+  std::int64_t begin, end;  // outputs
+  const void* src;          // position 0 of the axis
+  std::int64_t step;        // between positions of the axis
+  std::int64_t wrap;        // positions are taken modulo this (a ring); 0: they are not
+  std::int64_t src_plane;   // between the parts of a state
+  std::int64_t len;         // lanes at each position
+  void* dst;                // output `begin`
+  std::int64_t dst_step;    // between outputs
+  std::int64_t dst_plane;   // between the parts of a state
+  std::int64_t rows;        // the batch
+  std::int64_t src_row;     // between its rows
+  std::int64_t dst_row;     //
+  std::int64_t id_scale;    // what one step along this axis adds to a winner's number
+  Params params;
+};
+
+/// Turns states into values.
+struct Finish {
+  const void* src;         // states, parts in planes
+  std::int64_t src_plane;  //
+  std::int64_t len;        //
+  const void* counts;      // one lane per state, or null for
+  double count;            // the same for all
+  void* dst;               // elements of the storage type
+  bool stream;             // past the caches
+  Params params;
+};
+
+/// What one reducer can do for one storage type.
+struct Kernels {
+  void (*lines)(const Pass&) = nullptr;  // raw elements, step 1, len 1: lanes run along outputs
+  void (*rows)(const Pass&) = nullptr;   // raw elements: lanes run along len
+  void (*merge)(const Pass&) = nullptr;  // states, so only for lane types: lanes run along len
+  void (*finish)(const Finish&) = nullptr;
+  int parts = 0;
+};
+
+/// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type.
+const Kernels& kernels(Type storage, Reducer reducer, bool winner) noexcept;
+
+inline constexpr int reducer_count = static_cast<int>(std::size(all_reducers));
+
+/// Everything for one storage type and one SIMD target.
+struct Table {
+  Kernels plain[reducer_count];
+  Kernels winner[reducer_count];
+};
+// clang-format off
+const Table& kernels_f16();
+const Table& kernels_bf16();
+const Table& kernels_f32();
+const Table& kernels_f64();
+const Table& kernels_i8();
+const Table& kernels_i16();
+const Table& kernels_i32();
+const Table& kernels_i64();
+const Table& kernels_u8();
+const Table& kernels_u16();
+const Table& kernels_u32();
+const Table& kernels_u64();
+// clang-format on
+
+}  // namespace cenote::cpu

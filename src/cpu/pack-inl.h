@@ -1,0 +1,269 @@
+// The abstract number as a SIMD pack: the functions of reduce/numbers.h over Highway vectors, loads and stores.
+// Included once per target, inside the toggle of the translation unit that includes it.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <cenote/types.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Tag = hn::ScalableTag<T>;
+
+/// As many numbers as fit one SIMD register.
+template <class T>
+struct Pack {
+  hn::Vec<Tag<T>> v;
+};
+
+/// One yes or no per lane of Pack<T>.
+template <class T>
+struct Flags {
+  hn::Mask<Tag<T>> m;
+};
+
+template <class N>
+struct LaneOf;
+template <class T>
+struct LaneOf<Pack<T>> {
+  using type = T;
+};
+
+template <class T>
+using IndexLane = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+template <class N>
+struct IndexOf;
+template <class T>
+struct IndexOf<Pack<T>> {
+  using type = Pack<IndexLane<T>>;
+};
+
+template <class T>
+HWY_INLINE Pack<T> broadcast(T value) {
+  return {hn::Set(Tag<T>(), value)};
+}
+template <class N>
+HWY_INLINE N number(double value) {
+  using T = typename LaneOf<N>::type;
+  return broadcast<T>(static_cast<T>(value));
+}
+template <class N>
+HWY_INLINE N lowest() {
+  using T = typename LaneOf<N>::type;
+  using Limits = std::numeric_limits<T>;
+  return broadcast<T>(Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest());
+}
+template <class N>
+HWY_INLINE N highest() {
+  using T = typename LaneOf<N>::type;
+  using Limits = std::numeric_limits<T>;
+  return broadcast<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
+}
+
+template <class T>
+HWY_INLINE Pack<T> operator+(Pack<T> a, Pack<T> b) {
+  return {hn::Add(a.v, b.v)};
+}
+template <class T>
+HWY_INLINE Pack<T> operator-(Pack<T> a, Pack<T> b) {
+  return {hn::Sub(a.v, b.v)};
+}
+template <class T>
+HWY_INLINE Pack<T> operator*(Pack<T> a, Pack<T> b) {
+  return {hn::Mul(a.v, b.v)};
+}
+template <class T>
+HWY_INLINE Pack<T> operator/(Pack<T> a, Pack<T> b) {
+  return {hn::Div(a.v, b.v)};
+}
+template <class T>
+HWY_INLINE Pack<T> add(Pack<T> a, Pack<T> b) {
+  return a + b;
+}
+
+template <class T>
+HWY_INLINE Flags<T> operator==(Pack<T> a, Pack<T> b) {
+  return {hn::Eq(a.v, b.v)};
+}
+template <class T>
+HWY_INLINE Flags<T> operator<=(Pack<T> a, Pack<T> b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return {hn::Le(a.v, b.v)};
+  else
+    return {hn::Not(hn::Lt(b.v, a.v))};
+}
+template <class T>
+HWY_INLINE Flags<T> operator|(Flags<T> a, Flags<T> b) {
+  return {hn::Or(a.m, b.m)};
+}
+/// Integers are never NaN: a type of its own lets the test vanish.
+struct Never {};
+template <class T>
+HWY_INLINE Flags<T> operator|(Flags<T> a, Never) {
+  return a;
+}
+template <class T>
+HWY_INLINE auto is_nan(Pack<T> x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return Flags<T>{hn::Ne(x.v, x.v)};
+  else
+    return Never{};
+}
+/// Lanes of a where the flag is set, of b elsewhere. The flags may be those of another type of the same width.
+template <class T, class F>
+HWY_INLINE Pack<T> select(Flags<F> yes, Pack<T> a, Pack<T> b) {
+  return {hn::IfThenElse(hn::RebindMask(Tag<T>(), yes.m), a.v, b.v)};
+}
+
+template <class T>
+HWY_INLINE Pack<T> magnitude(Pack<T> x) {
+  return {hn::Abs(x.v)};
+}
+template <class T>
+HWY_INLINE Pack<T> square_root(Pack<T> x) {
+  return {hn::Sqrt(x.v)};
+}
+// Out of line: they are long, and every kernel of two reducers needs them.
+/// Highway's Exp gives 0 for NaN.
+template <class T>
+HWY_NOINLINE Pack<T> exponential(Pack<T> x) {
+  return select(is_nan(x), x, Pack<T>{hn::Exp(Tag<T>(), x.v)});
+}
+/// Highway's Log knows neither 0, nor infinity, nor NaN. Arguments are not negative here.
+template <class T>
+HWY_NOINLINE Pack<T> logarithm(Pack<T> x) {
+  const Pack<T> inside{hn::Log(Tag<T>(), x.v)};
+  const Pack<T> at_zero = select(x == number<Pack<T>>(0), lowest<Pack<T>>(), inside);
+  return select((x == highest<Pack<T>>()) | is_nan(x), x, at_zero);
+}
+
+// Storage: an element type in memory is computed in its lane type.
+template <class T>
+struct LaneFor {
+  using type = T;
+};
+template <>
+struct LaneFor<f16> {
+  using type = float;
+};
+template <>
+struct LaneFor<bf16> {
+  using type = float;
+};
+template <class T>
+using Lane = typename LaneFor<T>::type;
+
+template <class T>
+HWY_INLINE std::int64_t lanes() {
+  return static_cast<std::int64_t>(hn::Lanes(Tag<Lane<T>>()));
+}
+
+template <class T>
+HWY_INLINE Pack<Lane<T>> load(const T* p) {
+  return {hn::LoadU(Tag<T>(), p)};
+}
+HWY_INLINE Pack<float> load(const f16* p) {
+  const hn::Rebind<hwy::float16_t, Tag<float>> half;
+  return {hn::PromoteTo(Tag<float>(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p)))};
+}
+HWY_INLINE Pack<float> load(const bf16* p) {
+  const hn::Rebind<std::uint16_t, Tag<float>> half;
+  const hn::RebindToUnsigned<Tag<float>> wide;
+  const auto bits = hn::PromoteTo(wide, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)));
+  return {hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(bits))};
+}
+/// The first `count` lanes; the others are 0.
+template <class T>
+HWY_INLINE Pack<Lane<T>> load_first(const T* p, std::int64_t count) {
+  T buffer[64 / sizeof(Lane<T>)] = {};
+  std::memcpy(static_cast<void*>(buffer), p, static_cast<std::size_t>(count) * sizeof(T));
+  return load(buffer);
+}
+template <class T>
+HWY_INLINE Pack<Lane<T>> load_every(const T* p) {
+  if constexpr (std::is_same_v<T, Lane<T>>)
+    return broadcast<T>(*p);
+  else
+    return broadcast<float>(static_cast<float>(*p));
+}
+/// Every `stride`-th element from p; with a stride of 2 one element past the last lane's is read too.
+template <int Stride, class T>
+HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride) {
+  if constexpr (Stride == 1) {
+    return load(p);
+  } else if constexpr (Stride == 2 && std::is_same_v<T, Lane<T>>) {
+    return {hn::ConcatEven(Tag<T>(), load(p + lanes<T>()).v, load(p).v)};
+  } else if constexpr (Stride == 2) {
+    return {hn::ConcatEven(Tag<Lane<T>>(), load(p + lanes<T>()).v, load(p).v)};
+  } else {
+    HWY_ALIGN T buffer[64 / sizeof(Lane<T>)];
+    for (std::int64_t i = 0; i < lanes<T>(); ++i) buffer[i] = p[i * stride];
+    return load(buffer);
+  }
+}
+
+template <class T>
+HWY_INLINE void store(Pack<T> x, T* p) {
+  hn::StoreU(x.v, Tag<T>(), p);
+}
+/// Past the caches; p is aligned to the pack.
+template <class T>
+HWY_INLINE void stream(Pack<T> x, T* p) {
+  hn::Stream(x.v, Tag<T>(), p);
+}
+
+// Rounds to nearest even by integer arithmetic: Highway 1.0.3 truncates bf16 everywhere and f16 below AVX2.
+HWY_INLINE auto narrow(Pack<float> x, bf16) {
+  const hn::RebindToUnsigned<Tag<float>> wide;
+  const auto bits = hn::BitCast(wide, x.v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(wide, 0x7fffu)));
+  const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000u));
+  const auto chosen = hn::IfThenElse(hn::RebindMask(wide, is_nan(x).m), quiet, rounded);
+  return hn::TruncateTo(hn::Rebind<std::uint16_t, Tag<float>>(), hn::ShiftRight<16>(chosen));
+}
+HWY_INLINE auto narrow(Pack<float> x, f16) {
+  const hn::Rebind<std::uint16_t, Tag<float>> half;
+#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+  const hn::RebindToUnsigned<Tag<float>> wide;
+  HWY_ALIGN float values[4];
+  HWY_ALIGN std::uint32_t bits[4];
+  hn::Store(x.v, Tag<float>(), values);
+  for (int i = 0; i < 4; ++i) bits[i] = f16(values[i]).bits;
+  return hn::TruncateTo(half, hn::Load(wide, bits));
+#else
+  return hn::BitCast(half, hn::DemoteTo(hn::Rebind<hwy::float16_t, Tag<float>>(), x.v));
+#endif
+}
+template <class T>
+HWY_INLINE void store_half(Pack<float> x, T* p) {
+  const hn::Rebind<std::uint16_t, Tag<float>> half;
+  hn::StoreU(narrow(x, T{}), half, reinterpret_cast<std::uint16_t*>(p));
+}
+template <class T>
+HWY_INLINE void stream_half(Pack<float> x, T* p) {
+  const hn::Rebind<std::uint16_t, Tag<float>> half;
+  hn::Stream(narrow(x, T{}), half, reinterpret_cast<std::uint16_t*>(p));
+}
+HWY_INLINE void store(Pack<float> x, f16* p) { store_half(x, p); }
+HWY_INLINE void store(Pack<float> x, bf16* p) { store_half(x, p); }
+HWY_INLINE void stream(Pack<float> x, f16* p) { stream_half(x, p); }
+HWY_INLINE void stream(Pack<float> x, bf16* p) { stream_half(x, p); }
+
+template <class T>
+HWY_INLINE void store_first(Pack<Lane<T>> x, T* p, std::int64_t count) {
+  T buffer[64 / sizeof(Lane<T>)];
+  store(x, buffer);
+  std::memcpy(static_cast<void*>(p), buffer, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,23 @@
+// The CPU kernels for u8, compiled for every SIMD target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/u8.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/kernels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+const cpu::Table& table_u8() { return make_table<std::uint8_t>(); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote {
+HWY_EXPORT(table_u8);
+const cpu::Table& cpu::kernels_u8() { return HWY_DYNAMIC_DISPATCH(table_u8)(); }
+}  // namespace cenote
+#endif

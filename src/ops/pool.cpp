@@ -1,0 +1,191 @@
+// Pooling, from request to result: plan, check the arrays, launch. The forty lines to read first.
+#include <cenote/pooling.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include <cenote/fold.h>
+
+#include "core/checked.h"
+#include "core/parallel.h"
+#include "core/reject.h"
+#include "cpu/execute.h"
+#include "plan/impl.h"
+
+namespace cenote {
+namespace {
+
+// First and last byte that a view may touch.
+std::pair<std::uintptr_t, std::uintptr_t> reach(const View& view) {
+  const auto bytes = static_cast<std::int64_t>(size_of(view.type));
+  std::int64_t low = 0, high = bytes;
+  for (int i = 0; i < view.rank(); ++i) {
+    const std::int64_t distance = (view.shape[i] - 1) * view.strides[i] * bytes;
+    (distance < 0 ? low : high) += distance;
+  }
+  const auto start = reinterpret_cast<std::uintptr_t>(view.data);
+  return {start + static_cast<std::uintptr_t>(low), start + static_cast<std::uintptr_t>(high)};
+}
+
+bool is_empty(const View& view) {
+  return std::any_of(view.shape.begin(), view.shape.end(), [](auto n) { return n == 0; });
+}
+
+bool overlap(const View& a, const View& b) {
+  if (is_empty(a) || is_empty(b)) return false;
+  const auto [a_low, a_high] = reach(a);
+  const auto [b_low, b_high] = reach(b);
+  return a_low < b_high && b_low < a_high;
+}
+
+void check_view(const std::string& who, const char* what, const View& view, Type type, const Extents& shape) {
+  if (view.type != type) reject(who, what, " has type ", name(view.type), ": must be ", name(type));
+  if (view.shape != shape) reject(who, what, " has shape ", view.shape, ": must be ", shape);
+  if (view.strides.size() != shape.size())
+    reject(who, what, " has ", view.strides.size(), " strides: must have one per axis, ", shape.size());
+  if (is_empty(view)) return;
+  if (view.data == nullptr) reject(who, what, " has no data: must not be null");
+  if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(type) != 0)
+    reject(who, what, " at an odd address: must be aligned to the ", size_of(type), " bytes of ", name(type));
+  Checked extent = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    const Checked step = Checked(view.strides[i]) * Checked(static_cast<std::int64_t>(size_of(type)));
+    extent = extent + (shape[i] > 1 ? Checked(shape[i] - 1) * (step.ok() && step.value() < 0 ? Checked(0) - step : step)
+                                    : Checked(0));
+  }
+  if (!extent.ok()) reject(who, what, " has strides ", view.strides, ": the array must fit the address space");
+}
+
+// No two elements may share memory: sorted by size, every stride must step over all that lies inside it.
+void check_writable(const std::string& who, const char* what, const MutableView& view) {
+  if (is_empty(view)) return;
+  std::array<std::pair<std::int64_t, std::int64_t>, max_rank> steps;
+  int count = 0;
+  for (int i = 0; i < view.rank(); ++i)
+    if (view.shape[i] > 1)
+      steps[static_cast<std::size_t>(count++)] = {view.strides[i] < 0 ? -view.strides[i] : view.strides[i],
+                                                  view.shape[i]};
+  std::sort(steps.begin(), steps.begin() + count);
+  std::int64_t inside = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto [step, extent] = steps[static_cast<std::size_t>(i)];
+    if (step <= inside) reject(who, what, " has strides ", view.strides, ": no two elements may share memory");
+    inside += step * (extent - 1);
+  }
+}
+
+// The strides of axes of size 1 mean nothing; dropped axes get one back.
+template <class V>
+V with_all_axes(const V& view, const Geometry& geometry) {
+  V result = view;
+  result.shape = geometry.kept_shape;
+  result.strides = Extents::filled(geometry.kept_shape.size(), 0);
+  const bool dropped = view.rank() != geometry.kept_shape.size();
+  for (int i = 0, from = 0; i < geometry.kept_shape.size(); ++i) {
+    const bool pooled = std::find(geometry.pooled.begin(), geometry.pooled.end(), i) != geometry.pooled.end();
+    if (dropped && pooled) continue;
+    result.strides[i] = view.strides[from++];
+  }
+  return result;
+}
+
+void run_checked(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView* indices) {
+  const std::string& who = plan.who;
+  check_view(who, "x", x, plan.type, plan.shape);
+  check_view(who, "y", y, plan.output_type, plan.geometry.output_shape);
+  check_writable(who, "y", y);
+  if (overlap(x, y)) reject(who, "x and y overlap in memory: they must not");
+  if (indices) {
+    if (!plan.index_type) reject(who, "indices: the plan was made without them");
+    check_view(who, "indices", *indices, *plan.index_type, plan.geometry.output_shape);
+    check_writable(who, "indices", *indices);
+    if (overlap(x, *indices) || overlap(y, *indices)) reject(who, "indices overlap x or y in memory: they must not");
+  } else if (plan.index_type) {
+    reject(who, "indices: the plan asks for them, so run needs a third array");
+  }
+  cpu::execute(plan, x, with_all_axes(y, plan.geometry),
+               indices ? with_all_axes(*indices, plan.geometry) : MutableView());
+}
+
+}  // namespace
+
+void Plan::run(const View& x, const MutableView& y) const { run_checked(*impl_, x, y, nullptr); }
+
+void Plan::run(const View& x, const MutableView& y, const MutableView& indices) const {
+  run_checked(*impl_, x, y, &indices);
+}
+
+Array pool(const View& x, const Pooling& pooling) {
+  if (pooling.indices) reject("pool", "indices: pool_with_indices returns them");
+  const Plan made = plan(pooling, x.type, x.shape);
+  Array y(made.output_type(), made.output_shape());
+  made.run(x, y);
+  return y;
+}
+
+Pooled pool_with_indices(const View& x, const Pooling& pooling) {
+  Pooling request = pooling;
+  if (!request.indices) request.indices = IndexKind::plane;
+  const Plan made = plan(request, x.type, x.shape);
+  Pooled result{Array(made.output_type(), made.output_shape()), Array(*made.index_type(), made.output_shape())};
+  made.run(x, result.values, result.indices);
+  return result;
+}
+
+Array max_pool(const View& x, const Window& window) { return pool(x, {.reducer = Reducer::max, .region = window}); }
+Array min_pool(const View& x, const Window& window) { return pool(x, {.reducer = Reducer::min, .region = window}); }
+Array sum_pool(const View& x, const Window& window, std::optional<Type> dtype) {
+  return pool(x, {.reducer = Reducer::sum, .region = window, .dtype = dtype});
+}
+Array avg_pool(const View& x, const Window& window, Divisor divisor) {
+  return pool(x, {.reducer = Reducer::avg, .region = window, .divisor = divisor});
+}
+Array smooth_max_pool(const View& x, const Window& window, double beta, SmoothPadding pad) {
+  return pool(x, {.reducer = Reducer::smooth_max, .region = window, .beta = beta, .pad = pad});
+}
+Array lp_pool(const View& x, const Window& window, double p) {
+  return pool(x, {.reducer = Reducer::lp, .region = window, .p = p});
+}
+
+Pooled max_pool_with_indices(const View& x, const Window& window, IndexKind kind) {
+  return pool_with_indices(x, {.reducer = Reducer::max, .region = window, .indices = kind});
+}
+Pooled min_pool_with_indices(const View& x, const Window& window, IndexKind kind) {
+  return pool_with_indices(x, {.reducer = Reducer::min, .region = window, .indices = kind});
+}
+
+Array adaptive_max_pool(const View& x, const Adaptive& region) {
+  return pool(x, {.reducer = Reducer::max, .region = region});
+}
+Array adaptive_avg_pool(const View& x, const Adaptive& region) {
+  return pool(x, {.reducer = Reducer::avg, .region = region});
+}
+
+Array global_max_pool(const View& x, const Global& region) {
+  return pool(x, {.reducer = Reducer::max, .region = region});
+}
+Array global_min_pool(const View& x, const Global& region) {
+  return pool(x, {.reducer = Reducer::min, .region = region});
+}
+Array global_sum_pool(const View& x, const Global& region, std::optional<Type> dtype) {
+  return pool(x, {.reducer = Reducer::sum, .region = region, .dtype = dtype});
+}
+Array global_avg_pool(const View& x, const Global& region) {
+  return pool(x, {.reducer = Reducer::avg, .region = region});
+}
+
+namespace detail {
+
+Geometry fold_geometry(const char* who, const std::variant<Window, Adaptive, Global>& region, const Extents& shape) {
+  cenote::Geometry geometry = resolve(who, region, shape);
+  return {geometry.output_shape, geometry.pooled, std::move(geometry.axes)};
+}
+
+void parallel_for(std::int64_t n, std::int64_t grain, void (*body)(void*, std::int64_t, std::int64_t), void* context) {
+  const std::int64_t step = std::max<std::int64_t>(grain, 1);
+  cenote::parallel_for(n / step + (n % step != 0),
+                       [&](std::int64_t i) { body(context, i * step, std::min(n, (i + 1) * step)); });
+}
+
+}  // namespace detail
+}  // namespace cenote

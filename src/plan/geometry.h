@@ -1,0 +1,35 @@
+// Where the windows of a request lie on an array of a given shape.
+#pragma once
+
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <cenote/window.h>
+
+namespace cenote {
+
+using Region = std::variant<Window, Adaptive, Global>;
+
+/// A region resolved for one shape. kept_shape has size 1 on dropped axes; output_shape lacks them.
+struct Geometry {
+  Extents pooled;
+  std::vector<Axis> axes;
+  Extents kept_shape;
+  Extents output_shape;
+};
+
+/// The most cells of one window along an axis that can be real.
+inline std::int64_t real_cells(const Axis& axis) noexcept {
+  const std::int64_t within = axis.n > 0 ? (axis.n - 1) / axis.dilation + 1 : 1;
+  return axis.size < within ? axis.size : within;
+}
+
+/// Checks a region against a shape; `who` stands in the errors.
+Geometry resolve(std::string_view who, const Region& region, const Extents& shape);
+
+/// The pooled axes that a choice of rank, layout or numbers names, for an array of `rank` axes.
+Extents plane_axes(std::string_view who, int rank, const std::optional<int>& pooled_rank, bool channels_last,
+                   const std::optional<Extents>& axes);
+
+}  // namespace cenote

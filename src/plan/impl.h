@@ -1,0 +1,31 @@
+// What a Plan knows.
+#pragma once
+
+#include <string>
+
+#include <cenote/plan.h>
+
+#include "plan/choose.h"
+#include "plan/geometry.h"
+#include "reduce/traits.h"
+
+namespace cenote {
+
+struct Plan::Impl {
+  Pooling pooling;
+  std::string who;  // the function as a caller knows it, for errors
+  Type type = Type::f32;
+  Extents shape;
+  Geometry geometry;
+  Traits traits;
+  Type output_type = Type::f32;
+  Type lane_type = Type::f32;  // what the kernels compute in
+  std::optional<Type> index_type;
+  Params params;
+  /// What `finish` divides by or adds: the same everywhere, or (nullopt) computed from the geometry.
+  std::optional<double> count;
+  std::int64_t bytes = 0;
+  Algorithm algorithm;
+};
+
+}  // namespace cenote

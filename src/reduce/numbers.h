@@ -1,0 +1,83 @@
+// The abstract number at its simplest: plain scalars, on the host and in CUDA. SIMD packs offer the same functions.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#if defined(__CUDACC__)
+#define CENOTE_SCALAR_FN __host__ __device__ inline
+#else
+#define CENOTE_SCALAR_FN inline
+#endif
+
+namespace cenote::scalar {
+
+/// The element type behind a number.
+template <class N>
+struct LaneOf {
+  using type = N;
+};
+
+/// The integer that travels beside a number to say where it came from.
+template <class N>
+struct IndexOf {
+  using type = std::conditional_t<sizeof(N) == 8, std::int64_t, std::int32_t>;
+};
+
+template <class N>
+CENOTE_SCALAR_FN N number(double value) {
+  return static_cast<N>(value);
+}
+
+/// The least and greatest values of the type, infinities where it has them.
+template <class N>
+CENOTE_SCALAR_FN N lowest() {
+  using Limits = std::numeric_limits<N>;
+  return Limits::has_infinity ? static_cast<N>(-Limits::infinity()) : Limits::lowest();
+}
+template <class N>
+CENOTE_SCALAR_FN N highest() {
+  using Limits = std::numeric_limits<N>;
+  return Limits::has_infinity ? Limits::infinity() : Limits::max();
+}
+
+template <class N>
+CENOTE_SCALAR_FN bool is_nan(N x) {
+  return x != x;
+}
+template <class N>
+CENOTE_SCALAR_FN N select(bool yes, N a, N b) {
+  return yes ? a : b;
+}
+
+/// Addition that wraps for integers, as the SIMD lanes do.
+template <class N>
+CENOTE_SCALAR_FN N add(N a, N b) {
+  if constexpr (std::is_integral_v<N>) {
+    using U = std::make_unsigned_t<N>;
+    return static_cast<N>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+  } else {
+    return a + b;
+  }
+}
+
+template <class N>
+CENOTE_SCALAR_FN N magnitude(N x) {
+  return std::fabs(x);
+}
+template <class N>
+CENOTE_SCALAR_FN N square_root(N x) {
+  return std::sqrt(x);
+}
+template <class N>
+CENOTE_SCALAR_FN N exponential(N x) {
+  return std::exp(x);
+}
+template <class N>
+CENOTE_SCALAR_FN N logarithm(N x) {
+  return std::log(x);
+}
+
+}  // namespace cenote::scalar

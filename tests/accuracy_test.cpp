@@ -1,0 +1,161 @@
+// How exact results are: bounds that do not grow with the axis, and values that stay inside their own windows.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include <cenote/cenote.h>
+
+#include "support/arrays.h"
+#include "support/machine.h"
+#include "support/oracle.h"
+#include "support/property.h"
+
+namespace cenote::test {
+namespace {
+
+/// Sequences that make sums go wrong: cancellation, an offset, roundings that all go one way, a huge neighbour.
+std::vector<std::vector<double>> hard_sequences(std::size_t n) {
+  std::mt19937_64 random(7);
+  std::vector<std::vector<double>> result(4, std::vector<double>(n));
+  for (std::size_t i = 0; i < n; ++i) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+    result[0][i] = unit;
+    result[1][i] = 1000 + unit;
+    result[2][i] = 0.1;
+    result[3][i] = i == n / 2 ? 1e8 : unit;
+  }
+  return result;
+}
+
+/// Every window of a long axis, on every target, as rows and as lines.
+void expect_sums_within_bound(const Array& x, std::int64_t k) {
+  const std::int64_t n = x.size();
+  const Pooling sums{.reducer = Reducer::sum, .region = Window{.size = {k}, .axes = Extents{0}}};
+  // The same numbers as one line, and as three equal columns.
+  const View line(x.data(), Type::f32, {n}), rows(x.data(), Type::f32, {n, 3}, {1, 0});
+  const Pooling averages{.reducer = Reducer::avg, .region = sums.region};
+  for (const View& view : {line, rows}) {
+    const auto cells = read<float>(view);
+    for (const Pooling& pooling : {sums, averages}) {
+      const auto expected = Expectation<float>(pooling, view.shape, cells, Type::f32).values();
+      for (const std::string& target : targets_under_test()) {
+        const Machine machine(target, 2);
+        EXPECT_EQ(mismatch(expected, pool(view, pooling)), "") << target << " k " << k << " rank " << view.rank();
+      }
+    }
+  }
+}
+
+TEST(Accuracy, SumsOfLongWindowsStayWithinTheBound) {
+  const std::size_t n = test_scale() < 1 ? 700 : 6000;
+  for (const auto& sequence : hard_sequences(n)) {
+    const Array x = array({static_cast<std::int64_t>(n)}, sequence);
+    for (const std::int64_t k : {2, 16, 64, 255, 513}) expect_sums_within_bound(x, k);
+  }
+}
+
+TEST(Accuracy, SumsOverMillionsOfCells) {
+  const std::int64_t n = 1 << 21;
+  const double per_cell = static_cast<double>(0.1f);
+  const double bound = (40 + 21) * 0x1p-24 * per_cell * static_cast<double>(n);
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    const Array x = full({n}, 0.1f), y = global_sum_pool(x, {.rank = 1});
+    EXPECT_TRUE(holds(y, {1}, {per_cell * static_cast<double>(n)}, bound)) << target;
+    const float tenth = 0.1f;
+    const View column(&tenth, Type::f32, {n, 5}, {0, 0});
+    const Array z = global_sum_pool(column, {.axes = Extents{0}});
+    EXPECT_TRUE(holds(z, {1, 5}, std::vector<double>(5, per_cell * static_cast<double>(n)), bound)) << target;
+  }
+}
+
+/// A strange value at one place must reach the windows that hold it and no other.
+void expect_confined(double strange, const Window& window, const std::function<Array(const View&)>& pooled) {
+  constexpr std::int64_t n = 1500, at = 777;
+  for (const std::int64_t inner : {1, 5}) {
+    Array x = full({n, inner}, 1);
+    const Array clean = pooled(x);
+    for (std::int64_t c = 0; c < inner; ++c) x.at<float>({at, c}) = static_cast<float>(strange);
+    const Array y = pooled(x);
+    const Axis axis = plan({.region = window}, Type::f32, x.shape()).axes()[0];
+    for (std::int64_t o = 0; o < axis.out; ++o) {
+      const auto span = axis.span(o);
+      const bool inside = span.first <= at && at < span.first + span.count;
+      const auto value = y.at<float>({o, inner - 1});
+      const double expected = inside ? strange : clean.at<float>({o, inner - 1});
+      // How a huge number rounds is not the question here.
+      if (inside && std::isfinite(strange)) continue;
+      ASSERT_TRUE(value == expected || (value != value && expected != expected)) << "window " << o << ": " << value;
+    }
+  }
+}
+
+TEST(Accuracy, StrangeValuesStayInTheirWindows) {
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const std::int64_t k : {3, 40, 700}) {
+      for (const double strange : {nan, inf, 1e30}) {
+        SCOPED_TRACE(testing::Message() << target << " k " << k << " value " << strange);
+        const Window w{.size = {k}, .padding = same, .axes = Extents{0}};
+        expect_confined(strange, w, [&](const View& x) { return sum_pool(x, w); });
+        expect_confined(strange, w, [&](const View& x) { return avg_pool(x, w, Divisor::Rule::valid); });
+        expect_confined(strange, w, [&](const View& x) { return max_pool(x, w); });
+        expect_confined(strange, w, [&](const View& x) { return smooth_max_pool(x, w, 2); });
+        expect_confined(strange, w, [&](const View& x) { return lp_pool(x, w, 2); });
+        expect_confined(strange, w, [&](const View& x) { return lp_pool(x, w, 3); });
+        if (strange != inf) expect_confined(strange, w, [&](const View& x) { return min_pool(x, w); });
+      }
+    }
+  }
+}
+
+TEST(Accuracy, HalvesAccumulateInFloatAndRoundOnce) {
+  EXPECT_TRUE(holds(global_avg_pool(full<f16>({1, 1, 64, 64}, 1)), {1, 1, 1, 1}, {1}));
+  EXPECT_TRUE(holds(global_avg_pool(full<bf16>({1, 64, 64, 1}, 1), {.channels_last = true}), {1, 1, 1, 1}, {1}));
+  EXPECT_TRUE(holds(global_avg_pool(full<f16>({1, 1, 400, 400}, 1)), {1, 1, 1, 1}, {1}));
+  EXPECT_TRUE(holds(sum_pool(array<f16>({3}, {2048, 1, 1}), {.size = {3}}), {1}, {2050}));
+  EXPECT_TRUE(holds(sum_pool(array<f16>({3}, {4096, 1, -4096}), {.size = {3}}), {1}, {1}));
+  EXPECT_TRUE(holds(sum_pool(array<bf16>({3}, {256, 1, 1}), {.size = {3}}), {1}, {258}));
+  EXPECT_TRUE(holds(sum_pool(array<f16>({2}, {65504, 65504}), {.size = {2}}), {1}, {inf}));
+  EXPECT_TRUE(holds(avg_pool(array<f16>({2}, {65504, 65504}), {.size = {2}}), {1}, {65504}));
+  EXPECT_TRUE(holds(sum_pool(array<f16>({2}, {65504, 65504}), {.size = {2}}, Type::f32), {1}, {131008}));
+}
+
+TEST(Accuracy, IntegersAreExactBeyondFloats) {
+  const std::int64_t big = (std::int64_t{1} << 53) + 1;
+  const Array x({3}, {big, big + 1, big - 1});
+  EXPECT_EQ(max_pool(x, {.size = {3}}).at<std::int64_t>({0}), big + 1);
+  EXPECT_EQ(min_pool(x, {.size = {3}}).at<std::int64_t>({0}), big - 1);
+  EXPECT_EQ(sum_pool(x, {.size = {3}}).at<std::int64_t>({0}), 3 * big);
+  const Array u({2}, {~std::uint64_t{0}, ~std::uint64_t{0} - 1});
+  EXPECT_EQ(max_pool(u, {.size = {2}}).at<std::uint64_t>({0}), ~std::uint64_t{0});
+  EXPECT_EQ(min_pool(u, {.size = {2}}).at<std::uint64_t>({0}), ~std::uint64_t{0} - 1);
+}
+
+TEST(Accuracy, IntegerSumsWrapUnlessAWiderTypeIsAsked) {
+  const Array bytes = array<std::int8_t>({2}, {100, 100});
+  EXPECT_TRUE(holds(sum_pool(bytes, {.size = {2}}), {1}, {-56}));
+  EXPECT_TRUE(holds(sum_pool(bytes, {.size = {2}}, Type::i16), {1}, {200}));
+  EXPECT_TRUE(holds(sum_pool(bytes, {.size = {2}}, Type::i64), {1}, {200}));
+  EXPECT_TRUE(holds(sum_pool(array<std::uint8_t>({2}, {200, 100}), {.size = {2}}), {1}, {44}));
+  EXPECT_TRUE(holds(sum_pool(array<std::uint8_t>({2}, {200, 100}), {.size = {2}}, Type::u32), {1}, {300}));
+  const Array most({2}, {std::numeric_limits<std::int64_t>::max(), std::int64_t{1}});
+  EXPECT_EQ(sum_pool(most, {.size = {2}}).at<std::int64_t>({0}), std::numeric_limits<std::int64_t>::min());
+}
+
+TEST(Accuracy, IntegerAveragesRoundOnceToFloat) {
+  EXPECT_TRUE(holds(avg_pool(array<std::uint8_t>({2}, {255, 254}), {.size = {2}}), {1}, {254.5}));
+  EXPECT_TRUE(holds(avg_pool(array<std::int8_t>({3}, {-128, -128, 127}), {.size = {3}}), {1},
+                    {double{static_cast<float>(-129.0 / 3)}}));
+  // 2^24 + 1 and 2^24 + 3 are no floats; their mean, 2^24 + 2, is one.
+  const Array x = array<std::int32_t>({2}, {16777217, 16777219});
+  EXPECT_TRUE(holds(avg_pool(x, {.size = {2}}), {1}, {16777218}));
+  const Array large = full<std::int32_t>({3}, std::numeric_limits<std::int32_t>::max());
+  EXPECT_TRUE(holds(avg_pool(large, {.size = {3}}), {1}, {2147483648.0}));
+}
+
+}  // namespace
+}  // namespace cenote::test

@@ -1,0 +1,193 @@
+// The other commands as processes: version, help, plan, bench, demo and the progress line.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <cenote/cenote.h>
+#include <gtest/gtest.h>
+#include <io/png.h>
+
+#include "files.h"
+#include "process.h"
+
+namespace cenote::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    result.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+void expect_error(const std::vector<std::string>& arguments, int status, const std::string& text) {
+  const Outcome outcome = run_cenote(arguments);
+  EXPECT_EQ(outcome.status, status) << testing::PrintToString(arguments);
+  EXPECT_EQ(outcome.err, "cenote: " + text + "\n");
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(Cenote, TellsItsVersion) {
+  const Outcome outcome = run_cenote({"--version"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "cenote " CENOTE_VERSION "\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Cenote, HelpHasExamplesForEveryCommand) {
+  for (const std::string command : {"", "pool", "plan", "bench", "demo"}) {
+    const Outcome outcome = command.empty() ? run_cenote({"--help"}) : run_cenote({command, "--help"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(contains(outcome.out, "Examples:\n  cenote " + command)) << outcome.out;
+  }
+  const std::string pool = run_cenote({"pool", "-h"}).out;
+  for (const char* option : {"--reducer", "--window",      "--stride",     "--padding", "--dilation", "--channels-last",
+                             "--ceil",    "--divisor",     "--beta",       "--p ",      "--indices",  "--threads",
+                             "--exact",   "--allow-empty", "--index-kind", "--pad ",    "--adaptive", "--global",
+                             "--ties",    "--axes",        "--dtype",      "--type"}) {
+    EXPECT_TRUE(contains(pool, option)) << option;
+  }
+  for (const Reducer reducer : all_reducers) EXPECT_TRUE(contains(pool, std::string(name(reducer))));
+}
+
+TEST(Cenote, WrongUsageHasStatusTwo) {
+  expect_error({}, 2, "A subcommand is required (see cenote --help)");
+  expect_error({"fly"}, 2, "A subcommand is required (see cenote --help)");
+  expect_error({"pool"}, 2, "IN is required (see cenote pool --help)");
+  expect_error({"pool", "x.npy"}, 2, "OUT is required (see cenote pool --help)");
+  expect_error({"plan"}, 2, "PROBLEM is required (see cenote plan --help)");
+  expect_error({"bench"}, 2, "a problem or --file is needed (see cenote bench --help)");
+  expect_error({"demo", "--size", "1"}, 2,
+               "The following arguments were not expected: 1 --size (see cenote demo --help)");
+}
+
+TEST(Plan, ExplainsProblems) {
+  const Outcome outcome =
+      run_cenote({"plan", "max f32 32x64x112x112 k3 s2 p1 idx=offset", "avg f32 8x31x31 adaptive=7x-"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("max f32 32x64x112x112 k3x3")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "\n  output   f32 (32, 64, 56, 56)\n"));
+  EXPECT_TRUE(contains(outcome.out, "\n  indices  u8 (32, 64, 56, 56)\n"));
+  EXPECT_TRUE(contains(outcome.out, "\n  axis 2   112 cells, window 3, stride 2, dilation 1, padding 1:1 -> 56\n"));
+  EXPECT_TRUE(contains(outcome.out, "\n  axis 3   112 cells"));
+  EXPECT_TRUE(contains(outcome.out, "\n  moves    134873088 bytes at least"));
+}
+
+TEST(Plan, RefusesWhatIsNoProblem) {
+  const auto refused = [](const std::string& problem, int status, const std::string& part) {
+    const Outcome outcome = run_cenote({"plan", "max f32 8x8 k2x2", problem});
+    EXPECT_EQ(outcome.status, status);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(lines(outcome.err).size(), 1u);
+    EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+  };
+  refused("max f32", 2, "[problem] ");
+  refused("max f32 8x8 k2x2 q5", 2, "\"q5\"");
+  refused("max f33 8x8 k2x2", 2, "f33");
+  refused("max f32 8x8 k2x2 vjp", 1, "max f32 8x8 k2x2 vjp: derivatives are not in this build");
+}
+
+TEST(Bench, PrintsTimeBandwidthAndEfficiency) {
+  const Outcome outcome = run_cenote(
+      {"bench", "max f32 4x8x32x32 k2 s2", "avg bf16 2x16x16x8 k3 s1 p1 last", "--min-time", "0.01", "--threads", "1"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const auto rows = lines(outcome.out);
+  ASSERT_EQ(rows.size(), 4u) << outcome.out;
+  EXPECT_TRUE(rows[0].starts_with("cenote " CENOTE_VERSION ", ")) << rows[0];
+  EXPECT_TRUE(contains(rows[0], "1 thread(s)"));
+  for (const char* column : {"problem", "best ms", "median ms", "GB/s", "copy GB/s", "eff."}) {
+    EXPECT_TRUE(contains(rows[1], column));
+  }
+  EXPECT_TRUE(rows[2].starts_with("max f32 4x8x32x32 k2 s2 "));
+  double best = 0, median = 0, rate = 0, copy = 0, efficiency = -1;
+  const std::string numbers = rows[2].substr(std::string("avg bf16 2x16x16x8 k3 s1 p1 last").size());
+  ASSERT_EQ(std::sscanf(numbers.c_str(), "%lf %lf %lf %lf %lf", &best, &median, &rate, &copy, &efficiency), 5)
+      << numbers;
+  EXPECT_GT(best, 0);
+  EXPECT_LE(best, median);
+  EXPECT_GT(rate, 0);
+  EXPECT_NEAR(efficiency, rate / copy, 0.01 + 0.05 * efficiency);
+}
+
+TEST(Bench, ReadsAListAndWritesJson) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "list.txt", "# a comment\n\n  max f32 2x2x16x16 k2 s2  # behind it\r\nsum u8 64x64 k3x3 p1");
+  const Outcome outcome = run_cenote({"bench", "--file", folder / "list.txt", "--json", "--min-time", "0.01"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "\"cenote\": \"" CENOTE_VERSION "\", \"simd\": \""));
+  EXPECT_TRUE(contains(outcome.out, "{\"problem\": \"max f32 2x2x16x16 k2 s2\", \"algorithm\": \""));
+  EXPECT_TRUE(contains(outcome.out, "{\"problem\": \"sum u8 64x64 k3x3 p1\", \"algorithm\": \""));
+  for (const char* key : {"bytes", "runs", "best_seconds", "median_seconds", "gigabytes_per_second",
+                          "copy_gigabytes_per_second", "efficiency", "threads"}) {
+    EXPECT_TRUE(contains(outcome.out, "\"" + std::string(key) + "\": ")) << key;
+  }
+  EXPECT_TRUE(contains(outcome.out, "\"bytes\": 2560,")) << outcome.out;
+}
+
+TEST(Bench, RefusesBeforeItTimesAnything) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "list.txt", "max f32 8x8 k2x2\n\nmax f32 8x8 k9x9\n");
+  const Outcome outcome = run_cenote({"bench", "--file", folder / "list.txt"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("cenote: " + (folder / "list.txt") + ":3: [max_pool] ")) << outcome.err;
+  expect_error({"bench", "--file", folder / "none.txt"}, 1,
+               (folder / "none.txt") + ": cannot open: No such file or directory");
+  expect_error({"bench", "max f32 8x8 k2x2", "--min-time", "0"}, 2,
+               "--min-time 0: more than 0 and at most 3600 seconds");
+  expect_error({"bench", "max f32 8x8 k2x2 jvp"}, 1,
+               "max f32 8x8 k2x2 jvp: derivatives are not in this build; leave out jvp and vjp");
+}
+
+TEST(Progress, IsShownOnATerminalAfterASecondAndWipedAway) {
+  const Outcome slow = run_on_terminal({"bench", "max f32 8x8x8x8 k2 s2", "--min-time", "1.5"});
+  EXPECT_EQ(slow.status, 0);
+  EXPECT_TRUE(contains(slow.out, "\r\x1b[Kbench 1 of 1: max f32 8x8x8x8 k2 s2 ... 1 s")) << slow.out;
+  const Outcome quick = run_on_terminal({"bench", "max f32 8x8x8x8 k2 s2", "--min-time", "0.01"});
+  EXPECT_EQ(quick.status, 0);
+  EXPECT_FALSE(contains(quick.out, "\x1b")) << quick.out;
+  const Outcome elsewhere = run_cenote({"bench", "max f32 8x8x8x8 k2 s2", "--min-time", "1.2"});
+  EXPECT_EQ(elsewhere.err, "");
+}
+
+TEST(Demo, AgreesWithTheOracleAndDrawsItsSheets) {
+  const char* scale = std::getenv("CENOTE_TEST_SCALE");
+  if (scale != nullptr && std::atof(scale) < 1) GTEST_SKIP() << "minutes of the slow oracle under a sanitizer";
+  const TemporaryFolder folder;
+  const Outcome outcome = run_cenote({"demo", "-o", folder / "sheets"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_FALSE(contains(outcome.out, "WRONG")) << outcome.out;
+  for (const Reducer reducer : all_reducers) {
+    for (const char* shape : {" f32 1x1024x1536x3 ", " f32 1x1x96x96x96 ", " f32 1x1x12288 "}) {
+      EXPECT_TRUE(contains(outcome.out, "\n" + std::string(name(reducer)) + shape)) << name(reducer) << shape;
+    }
+  }
+  for (const char* sheet : {"picture.png", "winners.png", "volume.png", "signal.png"}) {
+    const Array pixels = io::read_png((folder / "sheets") + "/" + sheet);
+    EXPECT_EQ(pixels.rank(), 3);
+    EXPECT_GT(pixels.shape()[1], 1000);
+  }
+}
+
+TEST(Demo, SaysWhereItCannotWrite) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "file", "");
+  expect_error({"demo", "-o", folder / "file"}, 1, (folder / "file") + ": cannot create: Not a directory");
+}
+
+TEST(Output, ThatCannotBeWrittenIsAFailure) {
+  const Outcome outcome = run_cenote({"plan", "max f32 8x8 k2x2"}, {.out = "/dev/full"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "cenote: cannot write to standard output\n");
+}
+
+}  // namespace
+}  // namespace cenote::test

@@ -1,0 +1,112 @@
+// Every reducer on random problems, held against the reference on every SIMD target and for several thread counts.
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cenote/cenote.h>
+
+#include "support/machine.h"
+#include "support/oracle.h"
+#include "support/property.h"
+#include "support/random_problem.h"
+#include "support/show.h"
+
+namespace cenote::test {
+namespace {
+
+/// One result of a plan: values and indices, each in memory of its own.
+struct Result {
+  Strided values;
+  std::optional<Strided> indices;
+
+  Result(const Plan& plan, const Case& c, const Strided& x) : values(plan.output_type(), plan.output_shape(), c.y) {
+    if (plan.index_type()) {
+      indices.emplace(*plan.index_type(), plan.output_shape(), c.indices);
+      plan.run(x.view(), values.view(), indices->view());
+    } else {
+      plan.run(x.view(), values.view());
+    }
+  }
+  bool same_bits(const Result& other) const {
+    return values.packed() == other.values.packed() && (!indices || indices->packed() == other.indices->packed());
+  }
+  bool gaps_untouched() const { return values.gaps_untouched() && (!indices || indices->gaps_untouched()); }
+};
+
+/// What the reference says of a case.
+struct Expected {
+  std::vector<Element> values;
+  std::vector<std::int64_t> indices;
+
+  Expected(const Case& c, const Strided& x) {
+    visit(c.type, [&](auto element) {
+      const auto cells = read<decltype(element)>(x.view());
+      const Expectation<decltype(element)> all(c.pooling, c.shape, cells, result_type_of(c.pooling, c.type));
+      values = all.values();
+      if (c.pooling.indices) indices = all.indices(*c.pooling.indices);
+    });
+  }
+  std::string wrong_with(const Result& result) const {
+    std::string wrong = mismatch(values, result.values.view());
+    if (wrong.empty() && result.indices) wrong = mismatch(indices, result.indices->view());
+    if (wrong.empty() && !result.gaps_untouched()) wrong = "memory outside the result was written";
+    return wrong;
+  }
+};
+
+void equals_reference(const Case& c) {
+  std::optional<reference::Windows> windows;
+  try {
+    windows = windows_of(c.pooling, c.shape);
+  } catch (const std::domain_error&) {
+    RC_ASSERT_THROWS_AS(plan(c.pooling, c.type, c.shape), std::invalid_argument);
+    return;
+  }
+  const Plan planned = plan(c.pooling, c.type, c.shape);
+  RC_ASSERT(to_shape(planned.output_shape()) == windows->output_shape());
+  RC_ASSERT(planned.output_type() == result_type_of(c.pooling, c.type));
+  RC_ASSERT(planned.index_type().has_value() == c.pooling.indices.has_value());
+  if (c.pooling.indices) RC_ASSERT(*planned.index_type() == index_type_of(*c.pooling.indices, *windows));
+
+  Strided x(c.type, c.shape, c.x);
+  fill(x, c.data, c.seed);
+  const Expected expected(c, x);
+  for (const std::string& target : targets_under_test()) {
+    std::optional<Result> first;
+    for (const int count : {1, 2, 5}) {
+      const Machine machine(target, count);
+      Result result(planned, c, x);
+      const std::string where = " on " + target + " with " + std::to_string(count) + " threads: " + planned.explain();
+      if (first && !first->same_bits(result)) RC_FAIL("other bits than with one thread" + where);
+      if (first) continue;
+      const std::string wrong = expected.wrong_with(result);
+      if (!wrong.empty()) RC_FAIL(wrong + where);
+      first.emplace(std::move(result));
+    }
+  }
+}
+
+class RandomTest : public testing::TestWithParam<std::tuple<Reducer, Region>> {};
+
+TEST_P(RandomTest, EqualsTheReferenceOnEveryTargetWithAnyThreads) {
+  const auto [reducer, region] = GetParam();
+  const int count[] = {1200, 60, 100, 12};
+  const auto drawn = cases(reducer, region);
+  check(count[static_cast<int>(region)], [&] { equals_reference(*drawn); });
+}
+
+std::string label(const testing::TestParamInfo<std::tuple<Reducer, Region>>& info) {
+  constexpr const char* regions[] = {"small", "deep", "wide", "large"};
+  return std::string(name(std::get<0>(info.param))) + "_" + regions[static_cast<int>(std::get<1>(info.param))];
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RandomTest,
+                         testing::Combine(testing::ValuesIn(all_reducers),
+                                          testing::Values(Region::small, Region::deep, Region::wide, Region::large)),
+                         label);
+
+}  // namespace
+}  // namespace cenote::test
