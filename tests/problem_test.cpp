@@ -130,7 +130,9 @@ TEST(Problem, ReadsAdaptiveAndGlobalRegions) {
 TEST(Problem, PrintsEveryAxis) {
   EXPECT_EQ(canonical("max f32 32x64x112x112 k3 s2 p1"), "max f32 32x64x112x112 k3x3 s2x2 p1x1");
   EXPECT_EQ(canonical("avg bf16 8x56x56x64 last same s2 k3x3"), "avg bf16 8x56x56x64 k3x3 s2x2 same last");
-  EXPECT_EQ(canonical("  max\tf32 1x1x9  k3 s1 d1 p0 ties=first div=window" + std::string()).empty(), false);
+  EXPECT_EQ(canonical("sum i8 2x9x9 d1x2 k3x2 p0:1x2"), "sum i8 2x9x9 k3x2 d1x2 p0:1x2");
+  EXPECT_EQ(canonical(" max\tf32 1x1x9  k3 s1 d1 p0 ties=first "), "max f32 1x1x9 k3");
+  EXPECT_EQ(canonical("avg f32 1x1x9x9 adaptive=7 div=window"), "avg f32 1x1x9x9 adaptive=7x7");
 }
 
 TEST(Problem, PrintsWhatOneNumberCannotSay) {

@@ -106,20 +106,24 @@ struct Axis {
       return {first, wide(o + 1, out - 1) - first, 0};
     }
     const std::int64_t start = o * stride - low;
-    const std::int64_t skip = start < 0 ? (-start - 1) / dilation + 1 : 0;
-    const std::int64_t stop = n <= start ? 0 : (n - start - 1) / dilation + 1;
+    const std::int64_t skip = start < 0 ? steps(-start - 1) + 1 : 0;
+    const std::int64_t stop = n <= start ? 0 : steps(n - start - 1) + 1;
     const std::int64_t last = stop < size ? stop : size;
     return skip < last ? Span{start + skip * dilation, last - skip, skip} : Span{0, 0, 0};
   }
   /// Taps of window o inside the padded extent: all but those of a ceil overhang.
   std::int64_t clipped(std::int64_t o) const noexcept {
     if (adaptive) return span(o).count;
-    const std::int64_t room = (n + high - (o * stride - low) - 1) / dilation + 1;
+    const std::int64_t room = steps(n + high - (o * stride - low) - 1) + 1;
     return room < size ? room : size;
   }
   /// Outputs [first, second) whose windows hold only real cells.
   std::pair<std::int64_t, std::int64_t> interior() const noexcept;
   friend bool operator==(const Axis&, const Axis&) = default;
+
+ private:
+  // Division is slow, and dilation is rare.
+  std::int64_t steps(std::int64_t distance) const noexcept { return dilation == 1 ? distance : distance / dilation; }
 };
 
 }  // namespace cenote

@@ -13,7 +13,7 @@ namespace detail {
 void run_parallel(std::int64_t n, void (*body)(const void*, std::int64_t), const void* context);
 }
 
-/// Calls body(i) for every i in [0, n), in any order, possibly at once. The body must not throw.
+/// Calls body(i) for every i in [0, n), in any order, possibly at once. What a body throws reaches the caller.
 template <class Body>
 void parallel_for(std::int64_t n, const Body& body) {
   if (n <= 1 || thread_limit() == 1) {

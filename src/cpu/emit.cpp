@@ -11,6 +11,19 @@
 namespace cenote::cpu {
 namespace {
 
+template <class Visit>
+void visit_index_type(Type type, const Visit& visit) {
+  switch (type) {
+    case Type::u8: return visit(std::uint8_t{});
+    case Type::u16: return visit(std::uint16_t{});
+    case Type::i32: return visit(std::int32_t{});
+    default: return visit(std::int64_t{});
+  }
+}
+
+// Windows up to this many cells have their winners' numbers looked up.
+constexpr std::int64_t largest_table = 4096;
+
 bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
 
 // Integer averages: exact sums, one division in double precision, one rounding.
@@ -44,6 +57,14 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView
     scales_[static_cast<std::size_t>(l)] = scale;
     if (plan.index_type) scale *= real_cells(layout.axes[static_cast<std::size_t>(l)]);
   }
+  if (!plan.index_type) return;
+  offsets_ = *plan.pooling.indices == IndexKind::offset;
+  bool adaptive = false;
+  std::array<Axis::Span, max_rank> spans{};
+  for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].adaptive;
+  const Numbers any = numbers(spans, 0);
+  if (adaptive || any.plain || scale > largest_table) return;
+  for (std::int64_t id = 0; id < scale; ++id) table_.push_back(spread(id, any.weight));
 }
 
 void Emitter::flush() noexcept { hwy::FlushStream(); }
@@ -199,61 +220,86 @@ void Emitter::Block::count_cells(const Line& line) {
 }
 
 void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {
+  visit_index_type(*emitter_->plan_.index_type, [&]<class Index>(Index) {
+    if (size_of(emitter_->plan_.lane_type) == 4)
+      number_line<Index>(line, reinterpret_cast<const std::int32_t*>(ids));
+    else
+      number_line<Index>(line, reinterpret_cast<const std::int64_t*>(ids));
+  });
+}
+
+// Turns winners' numbers into indices: what the window begins with, and what each step along a level adds.
+template <class Index, class Id>
+void Emitter::Block::number_line(const Line& line, const Id* ids) const {
   const Emitter& e = *emitter_;
   const Layout& layout = e.layout_;
-  const int depth = layout.depth;
-  const bool offset = *e.plan_.pooling.indices == IndexKind::offset;
-  const bool narrow = size_of(e.plan_.lane_type) == 4;
-  const Loop& last = layout.levels[static_cast<std::size_t>(depth - 1)];
+  const auto last = static_cast<std::size_t>(layout.depth - 1);
+  const Axis& axis = layout.axes[last];
+  const bool offset = e.offsets_;
   std::array<Axis::Span, max_rank> spans;
-  std::array<std::int64_t, max_rank> radix, weight;
   std::int64_t to = origin_.index;
-  for (int l = 0; l < depth; ++l) {
+  for (std::size_t l = 0; l < last; ++l) {
+    spans[l] = layout.axes[l].span(line.o[l]);
+    to += line.o[l] * layout.levels[l].index;
+  }
+  const auto [inside, outside] = axis.interior();
+  for (std::int64_t o = line.begin; o < line.end;) {
+    spans[last] = axis.span(o);
+    const Numbers numbers = e.numbers(spans, origin_.place);
+    const bool together = o >= inside && o < outside;
+    const std::int64_t stop = together ? std::min(outside, line.end) : o + 1;
+    const std::int64_t base_step = offset ? 0 : axis.stride * layout.levels[last].place;
+    const std::int64_t c_step = offset ? 0 : layout.inner.place;
+    Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].index;
+    const Id* from = ids + line.offset + (o - line.begin) * len_;
+    const auto write = [&](const auto& number) {
+      for (std::int64_t i = 0; i < stop - o; ++i)
+        for (std::int64_t c = 0; c < len_; ++c)
+          dst[i * layout.levels[last].index + c * layout.inner.index] =
+              static_cast<Index>(number(from[i * len_ + c]) + i * base_step + c * c_step);
+    };
+    if (numbers.empty)
+      for (std::int64_t i = 0; i < stop - o; ++i)
+        for (std::int64_t c = 0; c < len_; ++c)
+          dst[i * layout.levels[last].index + c * layout.inner.index] = static_cast<Index>(offset ? 0 : -1);
+    else if (numbers.plain && len_ == 1 && layout.levels[last].index == 1)
+      for (std::int64_t i = 0; i < stop - o; ++i) dst[i] = static_cast<Index>(numbers.base + from[i]);
+    else if (numbers.plain)
+      write([&](Id id) { return numbers.base + id; });
+    else if (!e.table_.empty())
+      write([&](Id id) { return numbers.base + e.table_[static_cast<std::size_t>(id)]; });
+    else
+      write([&](Id id) { return numbers.base + e.spread(id, numbers.weight); });
+    o = stop;
+  }
+}
+
+Emitter::Numbers Emitter::numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const {
+  Numbers result{offsets_ ? 0 : place, false, offsets_, {}};
+  std::int64_t taps = 1;
+  for (int l = layout_.depth - 1; l >= 0; --l) {
     const auto i = static_cast<std::size_t>(l);
-    radix[i] = real_cells(layout.axes[i]);
-    if (l + 1 < depth) {
-      spans[i] = layout.axes[i].span(line.o[i]);
-      to += line.o[i] * layout.levels[i].index;
-    }
+    const Axis& axis = layout_.axes[i];
+    const std::int64_t width = axis.adaptive ? spans[i].count : axis.size;
+    result.empty = result.empty || spans[i].count == 0;
+    result.weight[i] = offsets_ ? taps : axis.dilation * layout_.levels[i].place;
+    result.base += offsets_ ? spans[i].tap * taps : spans[i].first * layout_.levels[i].place;
+    result.plain = result.plain && (l == 0 || width == real_cells(axis));
+    if (offsets_) taps *= width;
   }
-  for (std::int64_t o = line.begin; o < line.end; ++o) {
-    spans[static_cast<std::size_t>(depth - 1)] = layout.axes[static_cast<std::size_t>(depth - 1)].span(o);
-    std::int64_t base = offset ? 0 : origin_.place, taps = 1;
-    bool empty = false, plain = offset;
-    for (int l = depth - 1; l >= 0; --l) {
-      const auto i = static_cast<std::size_t>(l);
-      const Axis& axis = layout.axes[i];
-      empty = empty || spans[i].count == 0;
-      weight[i] = offset ? taps : axis.dilation * layout.levels[i].place;
-      base += offset ? spans[i].tap * taps : spans[i].first * layout.levels[i].place;
-      const std::int64_t width = axis.adaptive ? spans[i].count : axis.size;
-      plain = plain && (l == 0 || width == radix[i]);
-      if (offset) taps *= width;
-    }
-    for (std::int64_t c = 0; c < len_; ++c) {
-      const std::int64_t lane = line.offset + (o - line.begin) * len_ + c;
-      std::int64_t id =
-          narrow ? reinterpret_cast<const std::int32_t*>(ids)[lane] : reinterpret_cast<const std::int64_t*>(ids)[lane];
-      std::int64_t index = base + (offset ? 0 : c * layout.inner.place);
-      if (plain) {
-        index += id;
-      } else {
-        for (int l = depth - 1; l >= 0; --l) {
-          const auto i = static_cast<std::size_t>(l);
-          index += id % radix[i] * weight[i];
-          id /= radix[i];
-        }
-      }
-      if (empty) index = offset ? 0 : -1;
-      const std::int64_t place = to + o * last.index + c * layout.inner.index;
-      switch (*e.plan_.index_type) {
-        case Type::u8: reinterpret_cast<std::uint8_t*>(e.indices_)[place] = static_cast<std::uint8_t>(index); break;
-        case Type::u16: reinterpret_cast<std::uint16_t*>(e.indices_)[place] = static_cast<std::uint16_t>(index); break;
-        case Type::i32: reinterpret_cast<std::int32_t*>(e.indices_)[place] = static_cast<std::int32_t>(index); break;
-        default: reinterpret_cast<std::int64_t*>(e.indices_)[place] = index; break;
-      }
-    }
+  return result;
+}
+
+// The digits of a winner's number, each times its weight.
+std::int64_t Emitter::spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const {
+  std::int64_t sum = 0;
+  for (int l = layout_.depth - 1; l >= 0; --l) {
+    const auto i = static_cast<std::size_t>(l);
+    const std::int64_t radix = real_cells(layout_.axes[i]);
+    sum += id % radix * weight[i];
+    id /= radix;
   }
+  return sum;
 }
 
 }  // namespace cenote::cpu

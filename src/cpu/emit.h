@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "cpu/kernels.h"
 #include "cpu/layout.h"
@@ -36,6 +37,15 @@ class Emitter {
   static void flush() noexcept;
 
  private:
+  /// How the winners of one window are numbered: base + the number itself (plain) or its digits times weights.
+  struct Numbers {
+    std::int64_t base;
+    bool empty, plain;
+    std::array<std::int64_t, max_rank> weight;
+  };
+  Numbers numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const;
+  std::int64_t spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const;
+
   const Plan::Impl& plan_;
   const Layout& layout_;
   std::byte* y_;
@@ -44,6 +54,8 @@ class Emitter {
   Type finish_type_;  // that type: the output's, or the lane type where they differ
   bool stream_, divided_;
   std::array<std::int64_t, max_rank> scales_{};
+  bool offsets_ = false;
+  std::vector<std::int64_t> table_;  // spread() of every number, where it is the same for all windows
 };
 
 /// The outputs of one block.
@@ -64,6 +76,8 @@ class Emitter::Block {
               std::int64_t y_step);
   void count_cells(const Line& line);
   void write_indices(const Line& line, const std::byte* ids) const;
+  template <class Index, class Id>
+  void number_line(const Line& line, const Id* ids) const;
   double cells(int level, std::int64_t o, bool real) const;
   std::int64_t tile_y() const;
 

@@ -370,6 +370,7 @@ void execute(const Plan::Impl& plan, const View& x, const MutableView& y, const 
     Block block(run, Scratch::of_this_thread());
     for (std::int64_t i = task * together; i < std::min(blocks, (task + 1) * together); ++i) block(i);
     if (stream) run.emitter.flush();
+    Scratch::of_this_thread().trim();
   });
 }
 

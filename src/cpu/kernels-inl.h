@@ -28,6 +28,11 @@
 #undef CENOTE_REGION_END
 #undef CENOTE_FN
 
+/// Behind a lambda's parameters: compiled for the target, and always inlined.
+#ifndef CENOTE_INLINED
+#define CENOTE_INLINED HWY_ATTR __attribute__((always_inline))
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
@@ -115,19 +120,35 @@ struct Merger {
   }
 };
 
+/// Calls f(0), …, f(U - 1), unrolled at compile time so that what they index stays in registers.
+template <int U, class F>
+HWY_INLINE void each(const F& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED { (f(I), ...); }
+  (std::make_integer_sequence<int, U>());
+}
+
 /// Folds cells at(0, u), …, at(count - 1, u) in order, for u < U packs at once. count >= 1.
 template <int U, class C, class At>
 HWY_INLINE void fold(const C& carry, std::int64_t count, const At& at, typename C::State (&result)[U]) {
-  Merger<U, C> merger;
-  for (std::int64_t j = 0;;) {
-    const std::int64_t stop = HWY_MIN(j + group_cells, count);
-    for (int u = 0; u < U; ++u) result[u] = at(j, u);
-    for (++j; j < stop; ++j)
-      for (int u = 0; u < U; ++u) result[u] = carry.combine(result[u], at(j, u));
-    if (HWY_LIKELY(count <= group_cells)) return;
-    merger.push(carry, result);
-    if (j == count) return merger.total(carry, result);
+  typename C::State acc[U];
+  const auto run = [&](std::int64_t j, std::int64_t stop) CENOTE_INLINED {
+    each<U>([&](int u) CENOTE_INLINED { acc[u] = at(j, u); });
+    for (++j; j < stop; ++j) each<U>([&](int u) CENOTE_INLINED { acc[u] = carry.combine(acc[u], at(j, u)); });
+  };
+  if (HWY_LIKELY(count <= group_cells)) {
+    run(0, count);
+    each<U>([&](int u) CENOTE_INLINED { result[u] = acc[u]; });
+    return;
   }
+  Merger<U, C> merger;
+  typename C::State group[U];
+  for (std::int64_t j = 0; j < count; j += group_cells) {
+    run(j, HWY_MIN(j + group_cells, count));
+    each<U>([&](int u) CENOTE_INLINED { group[u] = acc[u]; });
+    merger.push(carry, group);
+  }
+  merger.total(carry, group);
+  each<U>([&](int u) CENOTE_INLINED { result[u] = group[u]; });
 }
 
 /// How many packs a kernel keeps in flight: several hide latency, but large states spill.
@@ -148,15 +169,15 @@ HWY_INLINE void fold_row(const C& carry, std::int64_t count, std::int64_t len, A
     for (; i + U * L <= len; i += U * L) {
       State state[U];
       fold<U>(
-          carry, count, [&](std::int64_t j, int u) HWY_ATTR { return source.whole(j, i + u * L); }, state);
-      for (int u = 0; u < U; ++u) carry.store_state(state[u], dst + i + u * L, plane);
+          carry, count, [&](std::int64_t j, int u) CENOTE_INLINED { return source.whole(j, i + u * L); }, state);
+      each<U>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + i + u * L, plane); });
     }
   }
   for (; i < len; i += L) {
     State state[1];
     const std::int64_t at = source.place(i, len, L);
     fold<1>(
-        carry, count, [&](std::int64_t j, int) HWY_ATTR { return source.one(j, at, len); }, state);
+        carry, count, [&](std::int64_t j, int) CENOTE_INLINED { return source.one(j, at, len); }, state);
     carry.store_state(state[0], dst + at, plane);
   }
 }
@@ -256,7 +277,8 @@ HWY_INLINE typename C::State fold_cells(const C& carry, const T* cells, std::int
   typename C::State state[1];
   fold<1>(
       carry, count,
-      [&](std::int64_t j, int) HWY_ATTR { return carry.lift(load_every(cells + j * dilation), j * id_scale); }, state);
+      [&](std::int64_t j, int) CENOTE_INLINED { return carry.lift(load_every(cells + j * dilation), j * id_scale); },
+      state);
   return state[0];
 }
 
@@ -270,13 +292,13 @@ HWY_INLINE auto fold_across(const Carry<R, Lane<T>>& carry, const T* cells, std:
   const std::int64_t packs = count / L;
   typename C::State state[1];
   fold<1>(
-      carry, packs, [&](std::int64_t j, int) HWY_ATTR { return carry.lift(load(cells + j * L), 0); }, state);
+      carry, packs, [&](std::int64_t j, int) CENOTE_INLINED { return carry.lift(load(cells + j * L), 0); }, state);
   HWY_ALIGN A buffer[R::parts * (64 / sizeof(A))];
   carry.store_state(state[0], buffer, L);
   const std::int64_t rest = count - packs * L;
   fold<1>(
       carry, L + rest,
-      [&](std::int64_t j, int) HWY_ATTR {
+      [&](std::int64_t j, int) CENOTE_INLINED {
         if (j >= L) return carry.lift(load_every(cells + packs * L + (j - L)), 0);
         typename C::State one;
         for (int i = 0; i < R::parts; ++i) one.part[i] = broadcast<A>(buffer[i * L + j]);
@@ -313,18 +335,18 @@ HWY_INLINE void interior_line(const C& carry, const Pass& pass, const Axis& axis
   using State = typename C::State;
   constexpr int U = packs_in_flight<C>();
   const std::int64_t L = lanes<A>();
-  const auto at = [&](std::int64_t o) HWY_ATTR { return line + (o * axis.stride - axis.low); };
-  const auto some = [&]<int Packs>(std::int64_t o, std::integral_constant<int, Packs>) HWY_ATTR {
+  const auto at = [&](std::int64_t o) CENOTE_INLINED { return line + (o * axis.stride - axis.low); };
+  const auto some = [&]<int Packs>(std::int64_t o, std::integral_constant<int, Packs>) CENOTE_INLINED {
     const T* cell = at(o);
     State state[Packs];
     fold<Packs>(
         carry, axis.size,
-        [&](std::int64_t j, int u) HWY_ATTR {
+        [&](std::int64_t j, int u) CENOTE_INLINED {
           const T* p = cell + j * axis.dilation + u * L * axis.stride;
           return carry.lift(load_apart<Stride>(p, axis.stride), j * pass.id_scale);
         },
         state);
-    for (int u = 0; u < Packs; ++u) carry.store_state(state[u], dst + (o - begin) + u * L, pass.dst_plane);
+    each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + (o - begin) + u * L, pass.dst_plane); });
   };
   std::int64_t o = begin;
   if constexpr (U > 1)
@@ -392,7 +414,7 @@ void finish(const Finish& call) {
   const A* src = static_cast<const A*>(call.src);
   const A* counts = static_cast<const A*>(call.counts);
   T* dst = static_cast<T*>(call.dst);
-  const auto value = [&](std::int64_t i) HWY_ATTR {
+  const auto value = [&](std::int64_t i) CENOTE_INLINED {
     const Pack<A> n = counts ? load(counts + i) : number<Pack<A>>(call.count);
     return carry.reducer.lower(carry.load_state(src + i, call.src_plane, 0), n);
   };

@@ -182,9 +182,15 @@ HWY_INLINE Pack<float> load(const bf16* p) {
 /// The first `count` lanes; the others are 0.
 template <class T>
 HWY_INLINE Pack<Lane<T>> load_first(const T* p, std::int64_t count) {
-  T buffer[64 / sizeof(Lane<T>)] = {};
-  std::memcpy(static_cast<void*>(buffer), p, static_cast<std::size_t>(count) * sizeof(T));
-  return load(buffer);
+  // Highway's masked loads do not touch masked lanes here; elsewhere they may.
+  if constexpr (std::is_same_v<T, Lane<T>> && (HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4))) {
+    const Tag<T> tag;
+    return {hn::MaskedLoad(hn::FirstN(tag, static_cast<std::size_t>(count)), tag, p)};
+  } else {
+    T buffer[64 / sizeof(Lane<T>)] = {};
+    std::memcpy(static_cast<void*>(buffer), p, static_cast<std::size_t>(count) * sizeof(T));
+    return load(buffer);
+  }
 }
 template <class T>
 HWY_INLINE Pack<Lane<T>> load_every(const T* p) {

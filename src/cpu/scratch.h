@@ -1,6 +1,7 @@
 // Working memory of one thread: a stack that keeps its largest size from call to call.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,7 @@ class Scratch {
       used_ = 0;
     }
     if (chunk_ == chunks_.size()) {
-      const std::size_t fresh = size > least_chunk ? size : least_chunk;
+      const std::size_t fresh = std::max(size, least_);
       chunks_.push_back(
           {std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(::operator new(fresh, std::align_val_t(64)))),
            fresh});
@@ -43,14 +44,24 @@ class Scratch {
     chunk_ = mark.chunk;
     used_ = mark.used;
   }
-  /// Releases everything; what one unusually large call left behind goes back to the system.
+  /// Releases everything. Memory that came in several pieces will come in one.
   void reset() noexcept {
-    if (chunks_.size() > 1) chunks_.clear();
+    if (chunks_.size() > 1) {
+      for (const Chunk& chunk : chunks_) least_ += chunk.size;
+      chunks_.clear();
+    }
     chunk_ = used_ = 0;
+  }
+  /// Gives back what an unusually large call has taken.
+  void trim() noexcept {
+    reset();
+    if (least_ <= most_kept) return;
+    chunks_.clear();
+    least_ = least_chunk;
   }
 
  private:
-  static constexpr std::size_t least_chunk = 512 << 10;
+  static constexpr std::size_t least_chunk = 512 << 10, most_kept = 64 << 20;
   struct Free {
     void operator()(std::byte* memory) const noexcept { ::operator delete(memory, std::align_val_t(64)); }
   };
@@ -59,7 +70,7 @@ class Scratch {
     std::size_t size;
   };
   std::vector<Chunk> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;
+  std::size_t chunk_ = 0, used_ = 0, least_ = least_chunk;
 };
 
 }  // namespace cenote::cpu

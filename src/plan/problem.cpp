@@ -404,17 +404,22 @@ std::string print(const Padding& padding, int count) {
   return text;
 }
 
-// The pooled axes where a list of `count` numbers does not say them: one number would stand for all spatial axes.
+// Which axes are pooled, as shortly as it can be said: `implied` gives those that need no word but, perhaps, last.
+template <class Region, class Axes>
+std::string print_axes(const Region& region, Extents pooled, int rank, const Axes& implied) {
+  if (region.axes) pooled = *region.axes;
+  for (int i = 0; i < pooled.size(); ++i)
+    if (pooled[i] < 0 && pooled[i] >= -rank) pooled[i] += rank;
+  const std::string named = " axes=" + print(pooled, ',');
+  if (region.axes && region.channels_last) return " last" + named;
+  return pooled == implied(false) ? "" : pooled == implied(true) ? " last" : named;
+}
+
+// For a list of `count` numbers, of which a single one stands for all spatial axes.
 template <class Region>
-std::string print_axes(const Region& region, int rank, int count) {
-  if (region.axes) {
-    Extents axes = *region.axes;
-    for (int i = 0; i < axes.size(); ++i)
-      if (axes[i] < 0 && axes[i] >= -rank) axes[i] += rank;
-    return (region.channels_last ? " last axes=" : " axes=") + print(axes, ',');
-  }
-  if (count == 1 && rank - 2 != 1) return " axes=" + std::to_string(rank - (region.channels_last ? 2 : 1));
-  return region.channels_last ? " last" : "";
+std::string print_listed_axes(const Region& region, int rank, int count) {
+  return print_axes(region, listed_axes(rank, count, region.channels_last), rank,
+                    [&](bool last) { return count == 1 ? spatial_axes(rank, last) : listed_axes(rank, count, last); });
 }
 
 std::string print(const Window& window, int rank) {
@@ -426,30 +431,23 @@ std::string print(const Window& window, int rank) {
   if (window.ceil) text += " ceil";
   if (window.exact) text += " exact";
   if (window.allow_empty) text += " empty";
-  return text + print_axes(window, rank, count);
+  return text + print_listed_axes(window, rank, count);
 }
 
 std::string print(const Adaptive& adaptive, int rank) {
   std::string text;
   for (const auto& output : adaptive.output)
     text += (text.empty() ? " adaptive=" : "x") + (output ? std::to_string(*output) : "_");
-  return text + print_axes(adaptive, rank, static_cast<int>(adaptive.output.size()));
+  const auto count = static_cast<int>(std::min<std::size_t>(adaptive.output.size(), max_rank));
+  return text + print_listed_axes(adaptive, rank, count);
 }
 
 std::string print(const Global& global, int rank) {
-  std::string text = " global";
-  if (global.rank && !global.axes && *global.rank >= 0 && *global.rank + global.channels_last <= rank) {
-    const Extents axes = listed_axes(rank, *global.rank, global.channels_last);
-    if (axes == spatial_axes(rank, global.channels_last))
-      text += global.channels_last ? " last" : "";
-    else
-      text += " axes=" + print(axes, ',');
-  } else if (global.axes) {
-    text += print_axes(global, rank, global.axes->size());
-  } else if (global.channels_last) {
-    text += " last";
-  }
-  return text + (global.keepdims ? "" : " keepdims=no");
+  const bool last = global.channels_last;
+  const int count = std::clamp(global.rank.value_or(0), 0, max_rank);
+  const Extents pooled = global.rank ? listed_axes(rank, count, last) : spatial_axes(rank, last);
+  return " global" + print_axes(global, pooled, rank, [&](bool l) { return spatial_axes(rank, l); }) +
+         (global.keepdims ? "" : " keepdims=no");
 }
 
 // The options of the reducer; those of others mean nothing and are not printed.
