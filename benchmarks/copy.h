@@ -114,11 +114,11 @@ class Copier {
   std::size_t parts_;
 };
 
-/// Seconds that a copy needs to move `bytes`, half of them read and half written, on `threads` threads: the better of
-/// streaming stores and memcpy.
+/// Seconds that a copy needs to move `bytes`, half of them read and half written, on up to `threads` threads: the
+/// better of streaming stores and memcpy. A thread with less than 64 KiB to move would only wait for the others.
 inline double copy_seconds(std::int64_t bytes, int threads, double least = 0.1) {
-  return Copier(static_cast<std::size_t>(std::max<std::int64_t>(bytes / 2, 1)), std::max(threads, 1))
-      .best_seconds(least);
+  const auto worth = static_cast<int>(std::clamp<std::int64_t>(bytes / 65536, 1, std::max(threads, 1)));
+  return Copier(static_cast<std::size_t>(std::max<std::int64_t>(bytes / 2, 1)), worth).best_seconds(least);
 }
 
 }  // namespace cenote::bench

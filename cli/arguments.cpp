@@ -56,7 +56,7 @@ PerAxis read_per_axis(std::string_view option, std::string_view text) {
 std::vector<std::optional<std::int64_t>> read_outputs(std::string_view option, std::string_view text) {
   std::vector<std::optional<std::int64_t>> outputs;
   for (const std::string_view part : split(text, ',')) {
-    if (part == "-") {
+    if (part == "_") {
       outputs.push_back(std::nullopt);
     } else {
       outputs.push_back(read_integer(option, text, part));

@@ -16,7 +16,7 @@ namespace cenote::cli {
 Extents read_integers(std::string_view option, std::string_view text);
 /// One integer stands for every pooled axis.
 PerAxis read_per_axis(std::string_view option, std::string_view text);
-/// "7,7"; an entry may be "-" to keep that axis.
+/// "7,7"; an entry may be "_" to keep that axis.
 std::vector<std::optional<std::int64_t>> read_outputs(std::string_view option, std::string_view text);
 /// valid, same, same_lower, "1", "1,2" or "1:2,0:1" (low:high).
 Padding read_padding(std::string_view option, std::string_view text);

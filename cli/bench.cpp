@@ -140,7 +140,8 @@ void add_bench(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("bench", "Time problems and compare them with a copy");
   command.footer(examples);
   command.add_option("PROBLEM", options->problems, "Problems, one string each");
-  command.add_option("--file", options->file, "A file with a problem on each line; # begins a comment");
+  command.add_option("--file", options->file, "A file with a problem on each line; # begins a comment")
+      ->type_name("FILE");
   command.add_option("--threads", options->threads, "The most threads to use")->type_name("N");
   command.add_option("--min-time", options->least, "Seconds to spend on each problem at least (0.25)")
       ->type_name("SECONDS");

@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "demo/scene.h"
 #include "demo/sheets.h"
 #include "progress.h"
 
@@ -34,16 +35,18 @@ void run(const Options& options) {
   fmt::print("cenote {}, {}, {} thread(s). Each result is held against a slow oracle; a copy has efficiency 1.\n",
              version(), simd_target(), threads());
   lab.print_head();
-  constexpr std::pair<const char*, demo::Canvas (*)(demo::Lab&)> sheets[] = {{"picture.png", demo::picture_sheet},
-                                                                             {"winners.png", demo::winner_sheet},
-                                                                             {"volume.png", demo::volume_sheet},
-                                                                             {"signal.png", demo::signal_sheet}};
   std::string written;
-  for (const auto& [name, draw] : sheets) {
+  const auto keep = [&](const char* name, const View& pixels) {
     const std::string path = (folder / name).string();
-    io::write_png(path, draw(lab).pixels());
+    io::write_png(path, pixels);
     written += " " + path;
-  }
+  };
+  const Array picture = demo::cenote_picture(768, 1152);
+  keep("cenote.png", View(picture.data(), picture.type(), {768, 1152, 3}));
+  keep("picture.png", demo::picture_sheet(lab, picture).pixels());
+  keep("winners.png", demo::winner_sheet(lab, picture).pixels());
+  keep("volume.png", demo::volume_sheet(lab).pixels());
+  keep("signal.png", demo::signal_sheet(lab).pixels());
   progress.hide();
   fmt::print("{} of {} results agree with the oracle.\n", lab.results() - lab.wrong(), lab.results());
   fmt::print("Pictures to look at:{}\n", written);

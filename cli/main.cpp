@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -25,14 +26,28 @@ int report(std::string_view text, int status) {
   return status;
 }
 
+// Help with the options' values and words alone; which options go together is said when they do not.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(26); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_size() == 0 || option->get_positional() ? "" : " " + option->get_type_name();
+  }
+};
+
 const CLI::App& innermost(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() ? app : *parsed.front();
 }
 
+bool knows(const CLI::App& app, const std::string& command) {
+  return !app.get_subcommands([&](const CLI::App* known) { return known->check_name(command); }).empty();
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Pooling at memory speed: window reductions over arrays and pictures.", "cenote"};
   app.set_version_flag("--version", std::string("cenote ") + cenote::version());
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 done, 1 failed, 2 wrong usage. CENOTE_THREADS and CENOTE_SIMD set threads and SIMD target.\n"
@@ -46,6 +61,9 @@ int run(int argc, char** argv) {
   cenote::cli::add_plan(app, action);
   cenote::cli::add_bench(app, action);
   cenote::cli::add_demo(app, action);
+  if (argc > 1 && argv[1][0] != '-' && !knows(app, argv[1])) {
+    return report(fmt::format("'{}' is no command: pool, plan, bench or demo (see cenote --help)", argv[1]), 2);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -25,7 +25,7 @@ Timing measure(const std::function<void()>& work, std::int64_t bytes, double lea
   const int batch = std::clamp(static_cast<int>(20e-6 / std::max(seconds(1), 1e-9)), 1, 1000);
   std::vector<double> times;
   double total = 0;
-  while (times.size() < 3 || (total < least && times.size() < 1000000)) {
+  while (total < least || (times.size() < 3 && total < 10 * least)) {
     const double elapsed = seconds(batch);
     total += elapsed;
     times.push_back(elapsed / batch);

@@ -1,4 +1,7 @@
 // cenote pool: one array or picture in, the pooled one out.
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -147,7 +150,9 @@ void check_request(const Options& options) {
   if (format_of(*options.indices) != Format::npy)
     reject_value("--indices", *options.indices, "the name must end in .npy");
   std::error_code ignored;
-  const auto absolute = [&](const std::string& path) { return std::filesystem::weakly_canonical(path, ignored); };
+  const auto absolute = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
+  };
   if (absolute(options.output) == absolute(*options.indices)) {
     reject_value("--indices", *options.indices, "values and indices cannot go into one file");
   }
@@ -180,29 +185,30 @@ void run(const Options& options) {
   progress.say("pooling " + options.input);
   Array y(plan.output_type(), plan.output_shape());
   std::optional<Array> indices;
-  if (plan.index_type()) {
-    indices.emplace(*plan.index_type(), plan.output_shape());
+  if (plan.index_type()) indices.emplace(*plan.index_type(), plan.output_shape());
+  // Opened before the work: that a file cannot be made is told at once.
+  io::OutputFile values_file(options.output);
+  std::optional<io::OutputFile> indices_file;
+  if (options.indices) indices_file.emplace(*options.indices);
+  if (indices) {
     plan.run(x, y, *indices);
   } else {
     plan.run(x, y);
   }
 
   progress.say("writing " + options.output);
-  io::OutputFile values_file(options.output);
   write(values_file, y, x.type);
   if (indices) {
-    io::OutputFile indices_file(*options.indices);
-    io::write_npy(indices_file, *indices);
-    indices_file.commit();
+    io::write_npy(*indices_file, *indices);
+    indices_file->commit();
   }
   values_file.commit();
 }
 
 constexpr const char* examples =
-    "A list has one entry per pooled axis; one number stands for all of them. The pooled axes are the last ones, as\n"
-    "many as --window has entries, and of a picture its two sides. Files are .npy (as NumPy writes them) or .png, 8 "
-    "or\n"
-    "16 bit; results that are no integers are rounded and clamped for a .png. Outputs appear when they are complete.\n"
+    "A list has one entry per pooled axis; one number stands for all of them. The pooled axes are the last\n"
+    "ones, as many as --window has entries, and of a picture its two sides. Files are .npy, as NumPy writes\n"
+    "them, or .png with 8 or 16 bits, where results are rounded and clamped. They appear when complete.\n"
     "Examples:\n"
     "  cenote pool in.npy out.npy --reducer max --window 3,3 --stride 2 --padding same\n"
     "  cenote pool photo.png small.png --reducer avg --window 4 --stride 4\n"
@@ -214,33 +220,47 @@ constexpr const char* examples =
     "  cenote pool bf16.npy out.npy --type bf16 --reducer lp --p 3 --window 9";
 
 void add_regions(CLI::App& command, Options& options) {
-  auto* window = command.add_option("--window", options.window, "Extents of the window: 3,3")->type_name("LIST");
-  auto* adaptive = command.add_option("--adaptive", options.adaptive, "Extents of the output; - keeps an axis: 7,-");
-  adaptive->type_name("LIST");
-  auto* global = command.add_flag("--global", options.global, "One window over all axes after the first two");
+  const auto list = [&](const char* name, Text& value, const char* help) {
+    return command.add_option(name, value, help)->type_name("LIST")->group("Windows");
+  };
+  const auto flag = [&](const char* name, bool& value, const char* help) {
+    return command.add_flag(name, value, help)->group("Windows");
+  };
+  auto* window = list("--window", options.window, "Extents of the window: 3,3");
+  auto* adaptive = list("--adaptive", options.adaptive, "Extents of the output instead; _ keeps an axis: 7,_");
+  auto* global = flag("--global", options.global, "One window over all axes after the first two");
   window->excludes(adaptive)->excludes(global);
   adaptive->excludes(global);
-  command.add_option("--stride", options.stride, "Steps of the window (1)")->type_name("LIST")->needs(window);
-  command.add_option("--dilation", options.dilation, "Steps inside the window (1)")->type_name("LIST")->needs(window);
-  command.add_option("--padding", options.padding, "valid, same, same_lower, or N or LOW:HIGH per axis (valid)")
-      ->type_name("LIST")
-      ->needs(window);
-  command.add_flag("--ceil", options.ceil, "One more window where a remainder is left")->needs(window);
-  command.add_flag("--exact", options.exact, "A remainder is an error")->needs(window);
-  command.add_flag("--allow-empty", options.allow_empty, "A window that does not fit gives an empty axis")
-      ->needs(window);
-  command.add_flag("--no-keepdims", options.drop, "Drop the pooled axes instead of keeping them with size 1")
-      ->needs(global);
-  auto* axes = command.add_option("--axes", options.axes, "Pooled axes by number; negative ones count from the end");
-  axes->type_name("LIST");
-  command.add_flag("--channels-last", options.channels_last, "The pooled axes are those before the last")
-      ->excludes(axes);
+  list("--stride", options.stride, "Steps of the window (1)")->needs(window);
+  list("--dilation", options.dilation, "Steps inside the window (1)")->needs(window);
+  list("--padding", options.padding, "valid, same, same_lower, or N or LOW:HIGH per axis (valid)")->needs(window);
+  flag("--ceil", options.ceil, "One more window where a remainder is left")->needs(window);
+  flag("--exact", options.exact, "A remainder is an error")->needs(window);
+  flag("--allow-empty", options.allow_empty, "A window that does not fit gives an empty axis")->needs(window);
+  flag("--no-keepdims", options.drop, "Drop the axes that --global pools; else they keep size 1")->needs(global);
+  auto* axes = list("--axes", options.axes, "Pooled axes by number; negative ones count from the end");
+  flag("--channels-last", options.channels_last, "The pooled axes are those before the last")->excludes(axes);
 }
 
 std::string reducer_names() {
   std::string names;
   for (const Reducer reducer : all_reducers) names += fmt::format("{}{}", names.empty() ? "" : ", ", name(reducer));
   return names;
+}
+
+void add_reducers(CLI::App& command, Options& options) {
+  const auto add = [&](const char* name, auto& value, const char* type, const std::string& help) {
+    return command.add_option(name, value, help)->type_name(type)->group("Reducers");
+  };
+  add("--reducer", options.reducer, "NAME", reducer_names() + " (max)");
+  add("--divisor", options.divisor, "RULE", "avg: window, valid, clipped or a number (window)");
+  add("--beta", options.beta, "X", "smooth_max: sharpness; negative for a smooth min (1)");
+  add("--pad", options.pad, "RULE", "smooth_max: padded cells are zero, or ignore them (zero)");
+  add("--p", options.p, "X", "lp: the exponent, at least 1, or inf (2)");
+  add("--dtype", options.dtype, "TYPE", "sum: the type of sum and result (the input's)");
+  auto* indices = add("--indices", options.indices, "IDX.npy", "max, min: write where each winner is");
+  add("--index-kind", options.index_kind, "KIND", "offset, plane, tensor or tensor_column (plane)")->needs(indices);
+  add("--ties", options.ties, "RULE", "max, min: first or split, who gets the derivative (first)");
 }
 
 }  // namespace
@@ -251,20 +271,12 @@ void add_pool(CLI::App& app, Action& action) {
   command.footer(examples);
   command.add_option("IN", options->input, "The array or picture to read")->required();
   command.add_option("OUT", options->output, "The file to write")->required();
-  command.add_option("--reducer", options->reducer, reducer_names() + " (max)")->type_name("NAME");
-  add_regions(command, *options);
-  command.add_option("--divisor", options->divisor, "avg: window, valid, clipped or a number (window)");
-  command.add_option("--beta", options->beta, "smooth_max: sharpness; negative for a smooth min (1)");
-  command.add_option("--pad", options->pad, "smooth_max: padded cells are zero, or ignore them (zero)");
-  command.add_option("--p", options->p, "lp: the exponent, at least 1; inf (2)");
-  command.add_option("--dtype", options->dtype, "sum: type of sum and result (the input's)");
-  auto* indices = command.add_option("--indices", options->indices, "max, min: write where each winner is: IDX.npy");
-  command.add_option("--index-kind", options->index_kind, "offset, plane, tensor or tensor_column (plane)")
-      ->needs(indices);
-  command.add_option("--ties", options->ties, "max, min: first or split, who gets the derivative (first)");
-  command.add_option("--type", options->type, "Type of the input; needed for bf16, which NumPy stores as void");
+  command.add_option("--type", options->type, "Type of the input; needed for bf16, which NumPy stores as void")
+      ->type_name("TYPE");
   command.add_option("--threads", options->threads, "The most threads to use")->type_name("N");
   command.add_flag("-v,--verbose", options->verbose, "Say on standard error which algorithm was chosen and why");
+  add_regions(command, *options);
+  add_reducers(command, *options);
   command.callback([options, &action] { action = [options] { run(*options); }; });
 }
 

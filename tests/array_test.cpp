@@ -110,7 +110,7 @@ TEST(Extents, HoldUpToTwelveNumbers) {
   EXPECT_EQ(extents.size(), 12);
   EXPECT_EQ(extents[11], 7);
   EXPECT_TRUE(rejects([&] { extents.push_back(1); }, {"12"}));
-  EXPECT_TRUE(rejects([] { Extents(std::vector<std::int64_t>(13, 1)); }, {"13", "12"}));
+  EXPECT_TRUE(rejects([] { Extents(std::vector<std::int64_t>(13, 1)); }, {"12"}));
   EXPECT_EQ(to_string(Extents{2, 3}), "(2, 3)");
   EXPECT_NE((Extents{2, 3}), (Extents{2, 3, 1}));
 }

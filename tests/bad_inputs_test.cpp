@@ -63,7 +63,7 @@ TEST_F(BadInputs, ListsOfTheWrongLength) {
   all_refuse({.size = Extents{}}, {"window = ()", "at least one"});
   all_refuse({.size = {1, 1, 1}}, {"window", "3", "2"});
   all_refuse({.size = 2}, {"window = 2", "axes"});
-  all_refuse({.size = {2, 2}, .stride = {1}}, {"stride = (1)", "2"});
+  all_refuse({.size = {2, 2}, .stride = {1}}, {"stride = (1,)", "2"});
   all_refuse({.size = {2, 2}, .stride = {1, 1, 1}}, {"stride = (1, 1, 1)", "2"});
   all_refuse({.size = {2, 2}, .stride = Extents{}}, {"stride = ()", "2"});
   all_refuse({.size = {2, 2}, .dilation = {1, 1, 1}}, {"dilation = (1, 1, 1)", "2"});
@@ -78,7 +78,7 @@ TEST_F(BadInputs, AxesThatDoNotExistOrRepeat) {
   all_refuse({.size = {1}, .axes = Extents{-3}}, {"axes[0] = -3", "-2"});
   all_refuse({.size = {1, 1}, .axes = Extents{1, 1}}, {"axes = (1, 1)", "increasing"});
   all_refuse({.size = {1, 1}, .axes = Extents{1, -2}}, {"axes = (1, -2)", "increasing"});
-  all_refuse({.size = {1, 1}, .axes = Extents{1}}, {"axes = (1)", "2"});
+  all_refuse({.size = {1, 1}, .axes = Extents{1}}, {"axes = (1,)", "2"});
   all_refuse({.size = {1}, .channels_last = true, .axes = Extents{1}}, {"axes", "channels_last"});
   all_refuse({.size = {1, 1}, .channels_last = true}, {"channels_last", "2"});
   all_refuse({.size = {1}, .axes = Extents{}}, {"axes"});

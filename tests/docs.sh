@@ -46,9 +46,10 @@ cut_blocks() {
 # Every link to a file of the project has its file.
 check_links() {
   local page=$1 target
+  # shellcheck disable=SC2016
   while read -r target; do
     [[ -e $(dirname "$page")/$target ]] || fail "$page: it links to $target, which is not there"
-  done < <(grep -o '](\([^)#:]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//; /^$/d')
+  done < <(sed '/^```/,/^```/d' "$page" | grep -o '](\([^)#:]*\)[)#]' | sed 's/^](//; s/[)#]$//; /^$/d')
 }
 
 compile() {

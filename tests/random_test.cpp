@@ -93,7 +93,7 @@ class RandomTest : public testing::TestWithParam<std::tuple<Reducer, Region>> {}
 
 TEST_P(RandomTest, EqualsTheReferenceOnEveryTargetWithAnyThreads) {
   const auto [reducer, region] = GetParam();
-  const int count[] = {1200, 60, 100, 12};
+  const int count[] = {3000, 200, 400, 15};
   const auto drawn = cases(reducer, region);
   check(count[static_cast<int>(region)], [&] { equals_reference(*drawn); });
 }

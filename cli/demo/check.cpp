@@ -127,20 +127,22 @@ std::int64_t index_at(const View& indices, std::size_t i) {
 
 }  // namespace
 
-Verdict check_values(const Plan& plan, const View& x, const View& y) {
+Verdict check(const Plan& plan, const View& x, const View& y) {
   const auto* values = static_cast<const float*>(y.data);
   const double units = growth(plan);
   return judge_all(plan, x,
                    [&](const Cells<float>& window, std::size_t i) { return judge(plan, units, window, values[i]); });
 }
 
-Verdict check_indices(const Plan& plan, const View& x, const View& indices) {
+Verdict check(const Plan& plan, const View& x, const View& y, const View& indices) {
+  const auto* values = static_cast<const float*>(y.data);
   const auto kind = static_cast<reference::Index>(plan.pooling().indices.value());
   const bool largest = plan.pooling().reducer == Reducer::max;
   return judge_all(plan, x, [&](const Cells<float>& window, std::size_t i) {
     const auto best =
         largest ? reference::winner(window, reference::Greater{}) : reference::winner(window, reference::Less{});
-    return Judgement{best && best->index(kind) == index_at(indices, i) ? 0.0 : 1.0, 0};
+    const bool same_place = best && best->index(kind) == index_at(indices, i);
+    return same_place ? exactly(best, values[i]) : Judgement{1, 0};
   });
 }
 

@@ -16,8 +16,9 @@ struct Verdict {
 };
 
 /// f32 arrays. max and min must be equal; the others within their stated bounds.
-Verdict check_values(const Plan& plan, const View& x, const View& y);
-Verdict check_indices(const Plan& plan, const View& x, const View& indices);
+Verdict check(const Plan& plan, const View& x, const View& y);
+/// The same with the winners' indices, which must be equal too.
+Verdict check(const Plan& plan, const View& x, const View& y, const View& indices);
 /// A fold by hand, equal in every bit.
 Verdict check_fold(const Plan& windows, const View& x, const View& y, float init,
                    const std::function<float(float, float)>& fn);

@@ -8,15 +8,15 @@
 #include <fmt/core.h>
 
 #include "page.h"
-#include "scene.h"
 #include "sheets.h"
 
 namespace cenote::demo {
 namespace {
 
-constexpr int tile_height = 256, tile_width = 384, zoom = 4;
+constexpr int tile_height = 256, tile_width = 384, zoom = 3;
 
-const Window overlapping{.size = {8, 8}, .stride = 4, .padding = same, .channels_last = true};
+const Window plain{.size = {zoom, zoom}, .stride = zoom, .channels_last = true};
+const Window overlapping{.size = {6, 6}, .stride = zoom, .padding = same, .channels_last = true};
 
 // A picture without its batch axis.
 View without_batch(const Array& x) {
@@ -30,19 +30,35 @@ Array mapped(const View& x, const auto& f) {
   return y;
 }
 
-// What a result is shown as: the reducers differ in scale.
+// What is asked of a reducer, and how its result is brought to the scale of a picture: (value - shift) * factor.
 struct Showing {
   Pooling pooling;
   std::string detail;
-  float factor = 1;
+  float factor = 1, shift = 0;
 };
 
 Showing showing(Reducer reducer) {
-  Showing s{{.reducer = reducer, .region = overlapping}, "8x8 step 4"};
-  if (reducer == Reducer::sum) s.detail += ", a long exposure", s.factor = 1.0f / 32;
-  if (reducer == Reducer::smooth_max) s.pooling.beta = 0.08, s.detail = "beta 0.08";
-  if (reducer == Reducer::lp) s.pooling.p = 4, s.detail = "p 4, scaled", s.factor = std::pow(1.0f / 64, 0.25f);
-  if (reducer == Reducer::avg) s.pooling.divisor = Divisor::Rule::valid;
+  Showing s{{.reducer = reducer, .region = overlapping}, "6x6 step 3"};
+  constexpr float cells = 36;
+  switch (reducer) {
+    case Reducer::sum:
+      s.detail += ", a long exposure";
+      s.factor = 2 / cells;
+      break;
+    case Reducer::avg: s.pooling.divisor = Divisor::Rule::valid; break;
+    case Reducer::smooth_max:
+      s.pooling.beta = 0.08;
+      s.detail = "beta 0.08, centred";
+      s.shift = std::log(cells) / 0.08f;
+      break;
+    case Reducer::lp:
+      s.pooling.region = plain;
+      s.pooling.p = 4;
+      s.detail = "3x3, p 4, as a mean";
+      s.factor = std::pow(1.0f / (zoom * zoom), 0.25f);
+      break;
+    default: break;
+  }
   return s;
 }
 
@@ -59,20 +75,44 @@ void add_globals(Page& sheet, Lab& lab, const Array& picture) {
   }
 }
 
-// The colour wheel by where in its window the winner lies, paler towards the middle.
-Array directions(const View& offsets, const Extents& window) {
-  const auto* offset = static_cast<const std::uint8_t*>(offsets.data);
-  const std::int64_t count = offsets.shape[1] * offsets.shape[2] * offsets.shape[3];
-  Array colors(Type::f32, {offsets.shape[1], offsets.shape[2], 3});
+// The colour wheel by which way the winner lies from the middle of its window, lit by the winner's value.
+// dx and dy run from -1 to 1.
+Rgb direction_color(float dx, float dy, float light) {
+  const float far = std::min(1.0f, std::sqrt(dx * dx + dy * dy));
+  return hue_color(std::atan2(dy, dx) / 6.2831853f, 0.30f + 0.55f * far, 0.12f + 0.88f * std::sqrt(light / 255));
+}
+
+// The winners of the green channel by their offsets in a window of size x size.
+Array directions(const Pooled& winners, std::int64_t size) {
+  const Extents& shape = winners.indices.shape();
+  const auto offsets = winners.indices.values<std::uint8_t>();
+  const auto light = winners.values.values<float>();
+  Array colors(Type::f32, {shape[1], shape[2], 3});
   const auto to = colors.values<float>();
-  for (std::int64_t i = 0; i < count; i += offsets.shape[3]) {
-    const float height = static_cast<float>(window[0] - 1) / 2, width = static_cast<float>(window[1] - 1) / 2;
-    const float dy = (static_cast<float>(offset[i] / window[1]) - height) / height;
-    const float dx = (static_cast<float>(offset[i] % window[1]) - width) / width;
-    const float far = std::min(1.0f, std::sqrt(dx * dx + dy * dy));
-    const Rgb color = hue_color(std::atan2(dy, dx) / 6.2831853f, 0.35f + 0.5f * far, 0.45f + 0.5f * far);
-    const auto pixel = static_cast<std::size_t>(i / offsets.shape[3] * 3);
-    to[pixel] = color.r, to[pixel + 1] = color.g, to[pixel + 2] = color.b;
+  const float middle = static_cast<float>(size - 1) / 2;
+  for (std::size_t i = 0; i < to.size(); i += 3) {
+    const float dy = static_cast<float>(offsets[i + 1] / size) - middle;
+    const float dx = static_cast<float>(offsets[i + 1] % size) - middle;
+    const Rgb color = direction_color(dx / middle, dy / middle, light[i + 1]);
+    to[i] = color.r, to[i + 1] = color.g, to[i + 2] = color.b;
+  }
+  return colors;
+}
+
+// The same by plane indices, for windows of step 1 around each place of a (1, 1, height, width) array.
+Array plane_directions(const Pooled& winners, std::int64_t size) {
+  const std::int64_t width = winners.indices.shape()[3];
+  const auto places = winners.indices.values<std::int64_t>();
+  const auto light = winners.values.values<float>();
+  Array colors(Type::f32, {winners.indices.shape()[2], width, 3});
+  const auto to = colors.values<float>();
+  const float reach = static_cast<float>(size) / 2;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto here = static_cast<std::int64_t>(i);
+    const auto dy = static_cast<float>(places[i] / width - here / width);
+    const auto dx = static_cast<float>(places[i] % width - here % width);
+    const Rgb color = direction_color(dx / reach, dy / reach, light[i]);
+    to[3 * i] = color.r, to[3 * i + 1] = color.g, to[3 * i + 2] = color.b;
   }
   return colors;
 }
@@ -105,57 +145,49 @@ View plane(const Array& x) { return View(x.data(), x.type(), {x.shape()[2], x.sh
 
 }  // namespace
 
-Canvas picture_sheet(Lab& lab) {
-  const Array picture = cenote_picture(tile_height * zoom, tile_width * zoom);
-  Page sheet("cenote: one picture, every reducer", "1024 x 1536 x 3, f32, channels last", 4, 3, tile_width,
-             tile_height);
-  const Window plain{.size = {zoom, zoom}, .stride = zoom, .channels_last = true};
-  sheet.add("input", "shown at a quarter",
-            without_batch(lab.pool(picture, {.reducer = Reducer::avg, .region = plain})));
+Canvas picture_sheet(Lab& lab, const Array& picture) {
+  Page sheet("cenote: one picture, every reducer", "768 x 1152 x 3, f32, channels last", 4, 3, tile_width, tile_height);
+  sheet.add("input", "shown at a third", without_batch(lab.pool(picture, {.reducer = Reducer::avg, .region = plain})));
   for (const Reducer reducer : all_reducers) {
     const Showing s = showing(reducer);
     const Array y = lab.pool(picture, s.pooling);
-    sheet.add(name(reducer), s.detail, mapped(without_batch(y), [&](float v) { return v * s.factor; }));
+    sheet.add(name(reducer), s.detail, mapped(without_batch(y), [&](float v) { return (v - s.shift) * s.factor; }));
   }
   const Array unit = mapped(picture, [](float v) { return v / 255; });
-  const Array product = lab.product(unit, plain);
-  sheet.add("product", "custom, its 16th root",
-            mapped(without_batch(product), [](float v) { return 255 * std::pow(v, 1.0f / 16); }));
+  sheet.add("product", "custom, its 9th root",
+            mapped(without_batch(lab.product(unit, plain)), [](float v) { return 255 * std::pow(v, 1.0f / 9); }));
   const Adaptive bins{.output = {16, 24}, .channels_last = true};
   sheet.add("adaptive", "avg into 16 x 24", without_batch(lab.pool(picture, {.reducer = Reducer::avg, .region = bins})),
             tile_width / 24);
   add_globals(sheet, lab, picture);
-  Pooling where{.reducer = Reducer::max, .region = overlapping};
-  where.indices = IndexKind::offset;
-  const Pooled winners = lab.pool_with_indices(picture, where);
-  sheet.add("winners", "hue: which way the max lies", directions(winners.indices, {8, 8}));
-  where.reducer = Reducer::min;
-  sheet.add("winners", "the same of the min", directions(lab.pool_with_indices(picture, where).indices, {8, 8}));
+  for (const Reducer reducer : {Reducer::max, Reducer::min}) {
+    Pooling where{.reducer = reducer, .region = overlapping};
+    where.indices = IndexKind::offset;
+    sheet.add("winners", reducer == Reducer::max ? "hue: where the max is" : "hue: where the min is",
+              directions(lab.pool_with_indices(picture, where), 6));
+  }
   return sheet.canvas();
 }
 
-Canvas winner_sheet(Lab& lab) {
-  const Array large = cenote_picture(tile_height * zoom, tile_width * zoom);
-  const Window plain{.size = {zoom, zoom}, .stride = zoom, .channels_last = true};
-  const Array small = cenote::pool(large, {.reducer = Reducer::avg, .region = plain});
+Canvas winner_sheet(Lab& lab, const Array& picture) {
+  const Array small = cenote::pool(picture, {.reducer = Reducer::avg, .region = plain});
   const Array grey = luminance(small);
-  Page sheet("winners: where the largest and the smallest came from", "256 x 384 brightness, window 15 x 15, step 1", 3,
-             2, tile_width, tile_height);
-  Pooling pooling{.reducer = Reducer::max, .region = Window{.size = {15, 15}, .padding = same}};
-  pooling.indices = IndexKind::plane;
-  const Pooled most = lab.pool_with_indices(grey, pooling);
-  pooling.reducer = Reducer::min;
-  const Pooled least = lab.pool_with_indices(grey, pooling);
+  Page sheet("winners: where the extremes came from", "256 x 384, brightness, window 11 x 11, step 1", 3, 2, tile_width,
+             tile_height);
+  const auto winners = [&](Reducer reducer, const Window& window) {
+    Pooling pooling{.reducer = reducer, .region = window};
+    pooling.indices = IndexKind::plane;
+    return lab.pool_with_indices(grey, pooling);
+  };
+  const Window around{.size = {11, 11}, .padding = same};
+  const Pooled most = winners(Reducer::max, around), least = winners(Reducer::min, around);
   sheet.add("input", "", without_batch(small));
-  sheet.add("max", "of the brightness", plane(most.values));
-  sheet.add("min", "of the brightness", plane(least.values));
-  sheet.add("stained glass", "colour of each max's winner", painted_by_winners(small, most.indices));
-  sheet.add("ink wash", "colour of each min's winner", painted_by_winners(small, least.indices));
-  const Window apart{.size = {4, 4}, .stride = 4};
-  pooling = {.reducer = Reducer::max, .region = apart};
-  pooling.indices = IndexKind::plane;
-  const Pooled kept = lab.pool_with_indices(grey, pooling);
-  sheet.add("max_unpool", "4x4 maxima put back", plane(max_unpool(kept.values, kept.indices, grey.shape())));
+  sheet.add("stained glass", "colour of each max", painted_by_winners(small, most.indices));
+  sheet.add("ink wash", "colour of each min", painted_by_winners(small, least.indices));
+  const Pooled kept = winners(Reducer::max, {.size = {2, 2}, .stride = 2});
+  sheet.add("max_unpool", "2x2 maxima put back", plane(max_unpool(kept.values, kept.indices, grey.shape())));
+  sheet.add("winner map", "hue: where the max is", plane_directions(most, 11));
+  sheet.add("winner map", "hue: where the min is", plane_directions(least, 11));
   return sheet.canvas();
 }
 

@@ -260,7 +260,7 @@ Array chirp_signal(int n) {
     const float phase = 2 * pi * (18 * t + 70 * t * t);
     const float noise = 0.10f * (hash(i, 0, 17) - 0.5f);
     const float click = hash(i, 1, 19) > 0.9985f ? 0.45f * (hash(i, 2, 29) - 0.5f) : 0;
-    samples[static_cast<std::size_t>(i)] = std::clamp(0.8f * swell * std::sin(phase) + noise + click, -0.999f, 0.999f);
+    samples[static_cast<std::size_t>(i)] = std::clamp(1.02f * swell * std::sin(phase) + noise + click, -0.999f, 0.999f);
   }
   return signal;
 }

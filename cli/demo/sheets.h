@@ -6,8 +6,9 @@
 
 namespace cenote::demo {
 
-Canvas picture_sheet(Lab& lab);
-Canvas winner_sheet(Lab& lab);
+/// Of the cenote, (1, 768, 1152, 3).
+Canvas picture_sheet(Lab& lab, const Array& picture);
+Canvas winner_sheet(Lab& lab, const Array& picture);
 Canvas volume_sheet(Lab& lab);
 Canvas signal_sheet(Lab& lab);
 

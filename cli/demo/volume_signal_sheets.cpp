@@ -21,16 +21,16 @@ Array projection(const Array& volume) {
   return cenote::pool(volume, {.reducer = Reducer::max, .region = Window{.size = {shape[2], 1, 1}}});
 }
 
-// The last two axes in colours of water, the largest value in white.
-Array colored(const Array& flat) {
+// The last two axes in colours of water, from `shift` to the largest value.
+Array colored(const Array& flat, float shift = 0) {
   const Extents& shape = flat.shape();
   const auto from = flat.values<float>();
-  float top = 1e-6f;
+  float top = shift + 1e-6f;
   for (const float value : from) top = std::max(top, value);
   Array colors(Type::f32, {shape[3], shape[4], 3});
   const auto to = colors.values<float>();
   for (std::size_t i = 0; i < from.size(); ++i) {
-    const Rgb color = water_color(from[i] / top);
+    const Rgb color = water_color((from[i] - shift) / (top - shift));
     to[3 * i] = color.r, to[3 * i + 1] = color.g, to[3 * i + 2] = color.b;
   }
   return colors;
@@ -44,14 +44,15 @@ Array depths(const Pooled& front) {
   const auto to = colors.values<float>();
   for (std::size_t i = 0; i < depth.size(); ++i) {
     const float near = static_cast<float>(depth[i]) / edge;
-    const Rgb color = hue_color(0.05f + 0.75f * near, 0.75f, std::min(1.0f, 0.05f + 1.15f * light[i]));
+    const Rgb color = hue_color(0.05f + 0.75f * near, 0.75f, std::clamp(1.3f * (light[i] - 0.13f), 0.0f, 1.0f));
     to[3 * i] = color.r, to[3 * i + 1] = color.g, to[3 * i + 2] = color.b;
   }
   return colors;
 }
 
-void add_volume(Page& sheet, const std::string& title, const std::string& detail, const Array& volume) {
-  const Array colors = colored(projection(volume));
+void add_volume(Page& sheet, const std::string& title, const std::string& detail, const Array& volume,
+                float shift = 0) {
+  const Array colors = colored(projection(volume), shift);
   sheet.add(title, detail, colors, tile / static_cast<int>(volume.shape()[4]));
 }
 
@@ -103,16 +104,18 @@ Canvas volume_sheet(Lab& lab) {
   Pooling front{.reducer = Reducer::max, .region = Window{.size = {edge, 1, 1}}};
   front.indices = IndexKind::offset;
   const Pooled seen = lab.pool_with_indices(volume, front);
-  sheet.add("input", "max along the depth", colored(seen.values), tile / edge);
+  sheet.add("input", "max over depth", colored(seen.values), tile / edge);
   sheet.add("winners", "hue: how deep", depths(seen), tile / edge);
   for (const Reducer reducer : all_reducers) {
     Pooling pooling{.reducer = reducer, .region = Window{.size = {4, 4, 4}, .stride = 4}};
+    // A smooth max of n equal cells is log(n) / beta above them.
+    const float shift = reducer == Reducer::smooth_max ? std::log(64.0f) / 12 : 0;
     if (reducer == Reducer::smooth_max) pooling.beta = 12;
     if (reducer == Reducer::lp) pooling.p = 3;
-    add_volume(sheet, std::string(name(reducer)), "4x4x4 step 4", lab.pool(volume, pooling));
+    add_volume(sheet, std::string(name(reducer)), "4x4x4 step 4", lab.pool(volume, pooling), shift);
   }
-  const Window wide{.size = {5, 5, 5}, .dilation = 2, .padding = same};
-  add_volume(sheet, "max", "5x5x5 dilation 2", lab.pool(volume, {.reducer = Reducer::max, .region = wide}));
+  const Window wide{.size = {3, 3, 3}, .dilation = 3, .padding = same};
+  add_volume(sheet, "max", "3x3x3 dilation 3", lab.pool(volume, {.reducer = Reducer::max, .region = wide}));
   add_volume(sheet, "adaptive", "avg into 16^3",
              lab.pool(volume, {.reducer = Reducer::avg, .region = Adaptive{.output = {16, 16, 16}}}));
   return sheet.canvas();
@@ -135,20 +138,20 @@ Canvas signal_sheet(Lab& lab) {
   extremes.line(pooled(Reducer::max, 257), warm);
   extremes.line(pooled(Reducer::min, 257), cool);
 
-  Panel means(sheet, "avg, smooth_max", "window 257: the mean, and log-sum-exp with beta 16 and -16", width, height);
+  Panel means(sheet, "avg, smooth_max", "window 257: the mean, and log-sum-exp with beta 48 and -48", width, height);
   means.wave(low, high, faint, 0.30f);
   means.line(pooled(Reducer::avg, 257), ink);
-  for (const double beta : {16.0, -16.0}) {
+  for (const double beta : {48.0, -48.0}) {
     const Window window{.size = {257}, .padding = same};
     means.line(lab.pool(signal,
                         {.reducer = Reducer::smooth_max, .region = window, .beta = beta, .pad = SmoothPadding::ignore}),
                beta > 0 ? warm : cool);
   }
 
-  Panel norms(sheet, "lp, sum", "window 257: root mean square above, a running sum in green", width, height);
+  Panel norms(sheet, "lp, sum", "window 257: root mean square, and the sum in green", width, height);
   norms.wave(low, high, faint, 0.30f);
   norms.line(pooled(Reducer::lp, 257), warm, 1 / std::sqrt(257.0f));
-  norms.line(pooled(Reducer::sum, 257), green, 1.0f / 24);
+  norms.line(pooled(Reducer::sum, 257), green, 1.0f / 64);
 
   Panel bins(sheet, "adaptive", "max and min of 96 bins", width, height);
   const Adaptive into{.output = {96}};

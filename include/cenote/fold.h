@@ -1,7 +1,6 @@
 // The generic pool: any fold over windows, with a callable of yours that the compiler inlines into its loops.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
@@ -22,31 +21,21 @@ enum class Fold : std::uint8_t { sequential, associative };
 
 namespace detail {
 
-template <class E, class C, class F>
-void run_fold(const FoldSpace& space, const std::optional<SweepPlan>& sweep, const void* data, Array& result, C init,
-              const F& fn) {
-  const E* x = static_cast<const E*>(data);
-  E* y = static_cast<E*>(result.data());
-  if (!sweep) return DirectFold<E, C, F>(space, x, y, init, fn).run();
-  if (!sweep->complete) std::fill_n(y, result.size(), static_cast<E>(init));
-  SweepFold<E, C, F>(space, *sweep, x, y, init, fn).run();
-}
-
 template <class C, class F>
 Array fold(const View& x, C init, const F& fn, const std::variant<Window, Adaptive, Global>& region, Fold fold) {
   static_assert(std::is_invocable_r_v<C, const F&, C, C>, "fn must map two numbers of init's type to one");
   FoldSpace space = fold_space(x, type_of<C>, region);
   Array result(x.type, space.output_shape);
   if (result.size() == 0) return result;
+  const Folding<C, F> folding{x.data, result.data(), conversion(x.type), init, fn};
   const auto sweep = fold == Fold::associative ? plan_sweep(space) : std::nullopt;
-  if constexpr (std::is_same_v<C, float>) {
-    if (x.type == Type::f16) run_fold<f16>(space, sweep, x.data, result, init, fn);
-    if (x.type == Type::bf16) run_fold<bf16>(space, sweep, x.data, result, init, fn);
-    if (x.type == Type::f32) run_fold<float>(space, sweep, x.data, result, init, fn);
-  } else {
-    using Stored = std::conditional_t<std::is_same_v<C, bool>, std::uint8_t, C>;
-    run_fold<Stored>(space, sweep, x.data, result, init, fn);
+  if (!sweep) {
+    DirectFold<C, F>(space, folding).run();
+    return result;
   }
+  if (!sweep->complete)
+    for (std::int64_t i = 0; i < result.size(); ++i) folding.write(i, 1, &init, 1);
+  SweepFold<C, F>(space, *sweep, folding).run();
   return result;
 }
 

@@ -1,7 +1,9 @@
 // Copies between layouts, as plain loops that the compiler vectorises.
 #include "core/copy.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace cenote {
 namespace {
@@ -74,6 +76,23 @@ void convert_line(Type to, void* dst, Type from, const void* src, std::int64_t s
   visit(to, [&]<class To>(To) {
     visit(from,
           [&]<class From>(From) { convert_loop(static_cast<To*>(dst), static_cast<const From*>(src), stride, n); });
+  });
+}
+
+void narrow_line(Type to, void* dst, Type from, const void* src, std::int64_t n) noexcept {
+  visit(to, [&]<class To>(To) {
+    visit(from, [&]<class From>(From) {
+      const From* values = static_cast<const From*>(src);
+      To* narrowed = static_cast<To*>(dst);
+      if constexpr (std::is_integral_v<To> && !std::is_same_v<To, bool> && std::is_integral_v<From> &&
+                    sizeof(To) < sizeof(From)) {
+        constexpr auto low = static_cast<From>(std::numeric_limits<To>::lowest());
+        constexpr auto high = static_cast<From>(std::numeric_limits<To>::max());
+        for (std::int64_t i = 0; i < n; ++i) narrowed[i] = static_cast<To>(std::clamp(values[i], low, high));
+      } else {
+        convert_loop(narrowed, values, 1, n);
+      }
+    });
   });
 }
 

@@ -64,8 +64,12 @@ std::shared_ptr<tbb::task_arena> arena_of(int count) {
   static std::mutex mutex;
   static std::shared_ptr<tbb::task_arena> arena;
   static int size = 0;
+  static std::unique_ptr<tbb::global_control> more;  // oneTBB grants no more threads than cores unless told to
   const std::scoped_lock lock(mutex);
   if (size != count) {
+    const auto wanted = static_cast<std::size_t>(count);
+    if (wanted > tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism))
+      more = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, wanted);
     arena = std::make_shared<tbb::task_arena>(count);
     size = count;
   }

@@ -82,10 +82,10 @@ Emitter::Block Emitter::block(const Origin& origin, std::int64_t len, std::int64
   bool touching = len == 1 || layout_.inner.y == 1, full = len == layout_.inner.extent;
   std::int64_t run = len;
   for (int l = layout_.depth - 1; l >= 1; --l) {
-    touching = touching && full && (layout_.levels[static_cast<std::size_t>(l)].y == run || (run == row && row == len));
-    const std::int64_t width =
-        l == layout_.depth - 1 ? tile_end - tile_begin : layout_.axes[static_cast<std::size_t>(l)].out;
-    full = width == layout_.axes[static_cast<std::size_t>(l)].out;
+    const std::int64_t out = layout_.axes[static_cast<std::size_t>(l)].out;
+    const std::int64_t width = l == layout_.depth - 1 ? tile_end - tile_begin : out;
+    touching = touching && (width == 1 || (full && layout_.levels[static_cast<std::size_t>(l)].y == run));
+    full = full && width == out;
     run *= width;
   }
   block.whole_rows_ = touching;
@@ -187,7 +187,7 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
       divide(quotients, static_cast<const std::int64_t*>(call.src), counts, call.count, n);
   } else {
     e.kernels_.finish(call);
-    convert_line(to, values, e.finish_type_, call.dst, 1, n);
+    narrow_line(to, values, e.finish_type_, call.dst, n);
   }
   scatter_line(to, dst, step, values, n);
   scratch.release(mark);

@@ -40,13 +40,16 @@ struct Pieces {
   std::int64_t end(std::int64_t i) const { return std::min(n, (i + 1) * length); }
 };
 
-/// Rows of states of one level, the row of position p in slot p mod capacity.
+/// Rows of states of one level, the row of position p in slot (p - origin) mod capacity.
 struct Ring {
   std::byte* base = nullptr;
   std::int64_t capacity = 0, stride = 0, plane = 0, outputs = 1;
   std::int64_t* held = nullptr;  // the position in each slot
+  std::int64_t origin = 0;
+  bool carries = false;  // rows outlive the chunk of outputs they were made for
 
-  bool holds(std::int64_t p) const { return held[p % capacity] == p; }
+  std::int64_t slot(std::int64_t p) const { return (p - origin) % capacity; }
+  bool holds(std::int64_t p) const { return held[slot(p)] == p; }
   void clear() { std::fill(held, held + capacity, std::int64_t{-1}); }
 };
 
@@ -116,9 +119,11 @@ class Block {
     ring.outputs =
         std::clamp<std::int64_t>(stage_bytes / (row * run_.lane_bytes), 1, std::max<std::int64_t>(outputs, 1));
     ring.capacity = ring_rows(axis, ring.outputs);
-    // Where no row outlives its chunk, rows may touch, and a batch of lines can be one long line.
-    const bool carries = axis.adaptive || axis.stride < (axis.size - 1) * axis.dilation + 1;
-    ring.stride = carries ? row + slack_lanes() : row;
+    // Where no row outlives its chunk, every chunk starts at slot 0: rows may touch without the end of one that is
+    // written late running over another, and a batch of lines can be one long line.
+    ring.carries = axis.adaptive || axis.stride < (axis.size - 1) * axis.dilation + 1;
+    ring.stride = ring.carries ? row + slack_lanes() : row;
+    ring.origin = 0;
     ring.plane = ring.capacity * ring.stride + slack_lanes();
     ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
     ring.held = reinterpret_cast<std::int64_t*>(scratch_.take(ring.capacity * 8));
@@ -181,6 +186,11 @@ class Block {
   // Makes the rows of level l that outputs [begin, end) need and that the ring does not hold.
   void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end) {
     const Axis& a = axis(l);
+    Ring& ring = rings_[static_cast<std::size_t>(l)];
+    if (!ring.carries) {
+      ring.clear();
+      ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
+    }
     if (a.adaptive) {
       const Axis::Span tail = a.span(end - 1);
       return make(l, x, a.span(begin).first, tail.first + tail.count);
@@ -204,10 +214,12 @@ class Block {
     Ring& ring = rings_[static_cast<std::size_t>(l)];
     const std::int64_t step = loop(l).x * run_.read_bytes;
     for (std::int64_t p = from; p < to;) {
-      const std::int64_t slot = p % ring.capacity;
+      const std::int64_t slot = ring.slot(p);
       std::int64_t stop = p;
-      while (stop < to && stop - p < ring.capacity - slot && !ring.holds(stop))
-        ring.held[stop % ring.capacity] = stop, ++stop;
+      while (stop < to && stop - p < ring.capacity - slot && !ring.holds(stop)) {
+        ring.held[ring.slot(stop)] = stop;
+        ++stop;
+      }
       std::byte* dst = ring.base + slot * ring.stride * run_.lane_bytes;
       if (stop == p)
         ++stop;
@@ -224,16 +236,16 @@ class Block {
              std::int64_t dst_step, std::int64_t dst_plane) {
     const Ring& ring = rings_[static_cast<std::size_t>(l)];
     run_.kernels.merge(Pass{&axis(l), begin, end, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
-                            ring.plane, to - from, dst, dst_step, dst_plane, 1, 0, 0, run_.emitter.id_scale(l),
-                            run_.plan.params});
+                            ring.origin, ring.plane, to - from, dst, dst_step, dst_plane, 1, 0, 0,
+                            run_.emitter.id_scale(l), run_.plan.params});
   }
 
   // Outputs [begin, end) of the innermost level for a batch of rows.
   void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                   std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
     Axis axis = this->axis(last_);
-    Pass pass{&axis, begin, end,       x,    loop(last_).x, 0,       0, len_,
-              dst,   len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
+    Pass pass{&axis, begin, end,     x, loop(last_).x,   0, 0, 0, len_, dst, len_, dst_plane,
+              rows,  x_row, dst_row, 1, run_.plan.params};
     if (run_.staged) return staged_pass(pass);
     const bool lines = run_.layout.inner.extent == 1;
     // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.

@@ -23,10 +23,12 @@
   }                       \
   HWY_AFTER_NAMESPACE();
 #define CENOTE_FN HWY_INLINE
+#define CENOTE_LONG_FN HWY_NOINLINE
 #include "reduce/reducers-inl.h"
 #undef CENOTE_REGION_BEGIN
 #undef CENOTE_REGION_END
 #undef CENOTE_FN
+#undef CENOTE_LONG_FN
 
 /// Behind a lambda's parameters: compiled for the target, and always inlined.
 #ifndef CENOTE_INLINED
@@ -263,8 +265,8 @@ void merge(const Pass& pass) {
       continue;
     }
     fold_row(carry, span.count, pass.len, dst, pass.dst_plane,
-             StateRows<C, A>{carry, static_cast<const A*>(pass.src), span.first % wrap, axis.dilation, wrap, pass.step,
-                             pass.src_plane, pass.id_scale});
+             StateRows<C, A>{carry, static_cast<const A*>(pass.src), (span.first - pass.origin) % wrap, axis.dilation,
+                             wrap, pass.step, pass.src_plane, pass.id_scale});
   }
 }
 

@@ -19,7 +19,8 @@ struct Pass {
   std::int64_t begin, end;  // outputs
   const void* src;          // position 0 of the axis
   std::int64_t step;        // between positions of the axis
-  std::int64_t wrap;        // positions are taken modulo this (a ring); 0: they are not
+  std::int64_t wrap;        // positions are taken modulo this (a ring) after subtracting
+  std::int64_t origin;      // this; 0: they are not
   std::int64_t src_plane;   // between the parts of a state
   std::int64_t len;         // lanes at each position
   void* dst;                // output `begin`

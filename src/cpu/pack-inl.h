@@ -109,10 +109,11 @@ template <class T>
 HWY_INLINE Flags<T> operator|(Flags<T> a, Never) {
   return a;
 }
+/// Not by Ne: on AVX-512 Highway 1.0.3 compares ordered, so that NaN is not unequal to itself.
 template <class T>
 HWY_INLINE auto is_nan(Pack<T> x) {
   if constexpr (std::is_floating_point_v<T>)
-    return Flags<T>{hn::Ne(x.v, x.v)};
+    return Flags<T>{hn::IsNaN(x.v)};
   else
     return Never{};
 }
@@ -170,8 +171,20 @@ HWY_INLINE Pack<Lane<T>> load(const T* p) {
   return {hn::LoadU(Tag<T>(), p)};
 }
 HWY_INLINE Pack<float> load(const f16* p) {
+#if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+  // Highway widens NaN to infinity here. Scaling by 2^112 moves the exponent, of subnormals too.
+  const hn::RebindToUnsigned<Tag<float>> wide;
+  const hn::Rebind<std::uint16_t, Tag<float>> half;
+  const auto bits = hn::PromoteTo(wide, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)));
+  const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(wide, 0x7fffu)));
+  const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(wide, 0x8000u)));
+  const auto scaled = hn::Mul(hn::BitCast(Tag<float>(), magnitude), hn::Set(Tag<float>(), 0x1p112f));
+  const auto special = hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(wide, 0x0f7fffffu)), hn::Set(wide, 0x7f800000u));
+  return {hn::BitCast(Tag<float>(), hn::Or(hn::Or(hn::BitCast(wide, scaled), special), sign))};
+#else
   const hn::Rebind<hwy::float16_t, Tag<float>> half;
   return {hn::PromoteTo(Tag<float>(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p)))};
+#endif
 }
 HWY_INLINE Pack<float> load(const bf16* p) {
   const hn::Rebind<std::uint16_t, Tag<float>> half;

@@ -1,6 +1,7 @@
 // The compiled part of the generic pool: checks, the order of its loops, and how an associative fold is swept.
 #include <cenote/fold.h>
 
+#include <bit>
 #include <cstdlib>
 #include <numeric>
 
@@ -27,7 +28,7 @@ void check_input(const View& x, Type compute) {
 }
 
 bool is_identity(const Axis& axis) {
-  return !axis.adaptive && axis.size == 1 && axis.stride == 1 && axis.low == 0 && axis.high == 0;
+  return !axis.adaptive && axis.size == 1 && axis.stride == 1 && axis.low == 0 && axis.high == 0 && axis.out == axis.n;
 }
 
 std::int64_t distance(const FoldAxis& axis) { return std::abs(axis.x_stride); }
@@ -69,13 +70,13 @@ FoldSpace fold_space(const View& x, Type compute, const std::variant<Window, Ada
     kept_shape[static_cast<int>(geometry.pooled[i])] = geometry.axes[static_cast<std::size_t>(i)].out;
   if (element_count(kept_shape) == 0) return space;
   const Extents y_strides = row_major_strides(kept_shape);
-  const bool keep_identities = !std::all_of(geometry.axes.begin(), geometry.axes.end(), is_identity);
+  const bool any_window = !std::all_of(geometry.axes.begin(), geometry.axes.end(), is_identity);
   bool mergeable = false;
   for (int i = 0, p = 0; i < x.rank(); ++i) {
     FoldAxis axis{x.shape[i], x.strides[i], y_strides[i], {}};
     if (p < geometry.pooled.size() && geometry.pooled[p] == i) {
       axis.window = geometry.axes[static_cast<std::size_t>(p++)];
-      if (!keep_identities || !is_identity(axis.window)) {
+      if (!any_window || !is_identity(axis.window)) {
         space.pooled.push_back(axis);
         mergeable = false;
         continue;
@@ -228,6 +229,47 @@ std::optional<SweepPlan> plan_sweep(FoldSpace& space) {
   else
     cut_runs(plan, slices);
   return plan;
+}
+
+namespace {
+
+// In a form that vectorises: subnormals become normal by a difference that is exact.
+inline float widen(f16 half) noexcept {
+  const std::uint32_t magnitude = (half.bits & 0x7fffu) << 13, sign = (half.bits & 0x8000u) << 16;
+  const std::uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 224u << 23 : 112u << 23);
+  const float small = std::bit_cast<float>(magnitude + (113u << 23)) - std::bit_cast<float>(113u << 23);
+  return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<std::uint32_t>(small) : normal) | sign);
+}
+inline float widen(bf16 half) noexcept { return static_cast<float>(half); }
+inline bool widen(std::uint8_t byte) noexcept { return byte != 0; }
+
+template <class Number, class Element>
+void read_line(void* numbers, const void* elements, std::int64_t step, std::int64_t count) noexcept {
+  auto* to = static_cast<Number*>(numbers);
+  const auto* from = static_cast<const Element*>(elements);
+  if (step == 1)
+    for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
+  else
+    for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i * step]);
+}
+
+template <class Number, class Element>
+void write_line(void* elements, std::int64_t step, const void* numbers, std::int64_t count) noexcept {
+  auto* to = static_cast<Element*>(elements);
+  const auto* from = static_cast<const Number*>(numbers);
+  for (std::int64_t i = 0; i < count; ++i) to[i * step] = static_cast<Element>(from[i]);
+}
+
+template <class Number, class Element>
+constexpr Conversion between{sizeof(Element), read_line<Number, Element>, write_line<Number, Element>};
+
+}  // namespace
+
+const Conversion* conversion(Type type) noexcept {
+  if (type == Type::f16) return &between<float, f16>;
+  if (type == Type::bf16) return &between<float, bf16>;
+  if (type == Type::boolean) return &between<bool, std::uint8_t>;
+  return nullptr;
 }
 
 std::int64_t Counter::total() const noexcept {

@@ -75,7 +75,6 @@ std::size_t choice(const Token& token, std::string_view text, const Names& names
   fail(token, "\"", text, "\": must be one of ", list);
 }
 
-// Consecutive axes.
 Extents consecutive(int first, int count) {
   Extents axes;
   for (int i = 0; i < count; ++i) axes.push_back(first + i);
@@ -88,6 +87,10 @@ Extents spatial_axes(int rank, bool channels_last) { return consecutive(channels
 // The axes that a list of `count` numbers stands for.
 Extents listed_axes(int rank, int count, bool channels_last) {
   return consecutive(rank - count - (channels_last ? 1 : 0), count);
+}
+
+bool is_none(const std::vector<Padding::Sides>& sides) {
+  return std::all_of(sides.begin(), sides.end(), [](const Padding::Sides& side) { return side == Padding::Sides(0); });
 }
 
 // Reads the tokens in any order, then makes the region of what they said.
@@ -272,9 +275,13 @@ class Reader {
         fail(token, "has ", count, " axes: the shape has ", rank, last ? ", and last keeps one of them" : "");
       return listed_axes(rank, count, last);
     }
-    if (rank < 3)
-      fail(token, "pools every axis but two, of ", rank, ": name the axes that are pooled, such as axes=", rank - 1,
-           rank == 2 && token.text != "global" ? ", or list both as in k3x3" : "");
+    if (rank < 3) {
+      const std::string_view one =
+          token.text.substr(std::min(token.text.find_first_of("-0123456789_"), token.text.size()));
+      const std::string both = rank == 2 && !one.empty() ? ", or list both: " + std::string(token.text) + "x" : "";
+      fail(token, "pools every axis but two, and the shape has ", rank,
+           ": name the pooled axes, such as axes=", rank - 1, both, both.empty() ? "" : one);
+    }
     return spatial_axes(rank, last);
   }
 
@@ -308,8 +315,7 @@ class Reader {
       fail(*find("p"), "has ", sides_.size(), " entries: must have ", count, ", one per pooled axis, or one for all");
     std::vector<Padding::Sides> sides = sides_;
     sides.resize(static_cast<std::size_t>(count), sides_[0]);
-    const bool none = std::all_of(sides.begin(), sides.end(), [](auto side) { return side == Padding::Sides(0); });
-    return none ? valid : Padding(sides);
+    return is_none(sides) ? valid : Padding(sides);
   }
 
   // Says which axes are pooled by layout where that is enough, and by number otherwise.
@@ -396,6 +402,7 @@ std::string print(const Padding& padding, int count) {
   if (padding.rule() == Padding::Rule::same_lower) return " same_lower";
   std::vector<Padding::Sides> sides(padding.sides().begin(), padding.sides().end());
   if (padding.is_scalar()) sides.resize(static_cast<std::size_t>(count), sides[0]);
+  if (is_none(sides) && sides.size() == static_cast<std::size_t>(count)) return "";
   std::string text;
   for (const auto [low, high] : sides) {
     text += (text.empty() ? " p" : "x") + std::to_string(low);

@@ -1,6 +1,7 @@
 // The reducers, each written once against an abstract number N: a scalar, a SIMD pack or a CUDA thread's register.
 // This is text without a guard: whoever includes it says in which region of which target it is compiled
-// (CENOTE_REGION_BEGIN, CENOTE_REGION_END, CENOTE_FN) and has made numbers.h or pack-inl.h known there.
+// (CENOTE_REGION_BEGIN, CENOTE_REGION_END, CENOTE_FN, and CENOTE_LONG_FN for what is too long to inline everywhere) and
+// has made numbers.h or pack-inl.h known there.
 
 CENOTE_REGION_BEGIN
 
@@ -131,7 +132,7 @@ struct SmoothMax {
     return {{x, number<N>(1)}};
   }
   template <class N>
-  CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
+  CENOTE_LONG_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
     const N p = a.part[0], q = b.part[0];
     const auto keep = (beta > 0 ? q <= p : p <= q) | is_nan(p);
     const N top = select(keep, p, q), other = select(keep, q, p);
@@ -169,7 +170,7 @@ struct Lp {
     return {{magnitude(x), number<N>(1)}};
   }
   template <class N>
-  CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
+  CENOTE_LONG_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
     const N m = a.part[0], k = b.part[0];
     const auto keep = (k <= m) | is_nan(m);
     const N top = select(keep, m, k), other = select(keep, k, m);

@@ -129,7 +129,7 @@ TEST_F(Pool, OptionsOfReducers) {
 
 TEST_F(Pool, AdaptiveAndGlobal) {
   expect(line_, {"--reducer", "avg", "--adaptive", "3"}, floats("(3,)", {1.5f, 3, 4.5f}));
-  expect(four_, {"--adaptive", "-,1"}, floats("(4, 1)", {3, 7, 11, 15}));
+  expect(four_, {"--adaptive", "_,1"}, floats("(4, 1)", {3, 7, 11, 15}));
   const std::string batch = floats("(1, 2, 2, 2)", counting(8));
   expect(batch, {"--global"}, floats("(1, 2, 1, 1)", {3, 7}));
   expect(batch, {"--global", "--no-keepdims"}, floats("(1, 2)", {3, 7}));
@@ -237,13 +237,13 @@ TEST_F(Pool, MistakesOnTheCommandLineHaveStatusTwo) {
   write_bytes(folder_ / "x.npy", four_);
   const std::string help = " (see cenote pool --help)";
   expect_error({}, 2, "one of --window, --adaptive and --global is needed" + help);
-  expect_error({"--window", "2,2", "--global"}, 2, "--global excludes --window" + help);
-  expect_error({"--window", "2,2", "--adaptive", "2,2"}, 2, "--adaptive excludes --window" + help);
+  expect_error({"--window", "2,2", "--global"}, 2, "--window excludes --global" + help);
+  expect_error({"--window", "2,2", "--adaptive", "2,2"}, 2, "--window excludes --adaptive" + help);
   expect_error({"--adaptive", "2,2", "--stride", "2"}, 2, "--stride requires --window" + help);
   expect_error({"--global", "--ceil"}, 2, "--ceil requires --window" + help);
   expect_error({"--window", "2,2", "--no-keepdims"}, 2, "--no-keepdims requires --global" + help);
   expect_error({"--window", "2,2", "--index-kind", "plane"}, 2, "--index-kind requires --indices" + help);
-  expect_error({"--window", "2", "--axes", "0", "--channels-last"}, 2, "--channels-last excludes --axes" + help);
+  expect_error({"--window", "2", "--axes", "0", "--channels-last"}, 2, "--axes excludes --channels-last" + help);
   expect_error({"--window"}, 2, "--window: 1 required LIST missing" + help);
   expect_error({"--window", "2,2", "--colour", "red"}, 2,
                "The following arguments were not expected: red --colour" + help);
@@ -296,9 +296,9 @@ TEST_F(Pool, RequestsThatTheLibraryRefusesHaveStatusTwo) {
   };
   refused({"--window", "2,0"}, "[max_pool] window[1] = 0");
   refused({"--window", "-1,2"}, "[max_pool] window[0] = -1");
-  refused({"--window", "2,2", "--stride", "0"}, "[max_pool] stride[0] = 0");
+  refused({"--window", "2,2", "--stride", "0"}, "[max_pool] stride = 0");
   refused({"--window", "2,2", "--stride", "1,2,3"}, "[max_pool] stride");
-  refused({"--window", "2,2", "--dilation", "-3"}, "[max_pool] dilation[0] = -3");
+  refused({"--window", "2,2", "--dilation", "-3"}, "[max_pool] dilation = -3");
   refused({"--window", "2,2", "--padding", "-1"}, "[max_pool] padding");
   refused({"--window", "5,5"}, "[max_pool] ");
   refused({"--window", "3,3", "--stride", "2", "--exact"}, "[max_pool] ");
@@ -343,7 +343,9 @@ TEST_F(Pool, ResultsThatAreNoPictureAreRefusedBeforeTheWork) {
 }
 
 TEST_F(Pool, AWriteThatFailsLeavesTheOldFileAndNoOther) {
-  write_bytes(folder_ / "x.npy", floats("(64, 64)", counting(4096)));
+  std::vector<float> noise;  // that no picture format packs into a kilobyte
+  for (unsigned i = 0; i < 4096; ++i) noise.push_back(static_cast<float>(i * 2654435761u >> 24));
+  write_bytes(folder_ / "x.npy", floats("(64, 64)", noise));
   write_bytes(folder_ / "y.npy", "old");
   const auto before = folder_.names();
   for (const std::string out : {"y.npy", "z.npy", "z.png"}) {

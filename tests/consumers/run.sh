@@ -9,7 +9,8 @@ trap 'rm -rf "$work"' EXIT
 consumers=$source/tests/consumers
 
 # The flags of the build under test: where there is a ccache, the library's objects come from there.
-same_flags=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DCENOTE_WARNINGS=ON -DCENOTE_WERROR=ON)
+mapfile -t same_flags < <(sed -nE 's/^((CMAKE_BUILD_TYPE|CENOTE_WARNINGS|CENOTE_WERROR):.*)/-D\1/p' "$build/CMakeCache.txt")
+same_flags+=(-G Ninja)
 if command -v ccache >/dev/null; then same_flags+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 
 quietly() {

@@ -41,11 +41,14 @@ inline bool accepts(Reducer reducer, Type type) {
 
 namespace detail {
 
-inline bool chance(int percent) { return *rc::gen::inRange(0, 100) >= 100 - percent; }
-inline std::int64_t between(std::int64_t low, std::int64_t high) { return *rc::gen::inRange(low, high + 1); }
+/// Evenly from low to high, whatever size RapidCheck is at; shrinks towards low.
+inline std::int64_t between(std::int64_t low, std::int64_t high) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1));
+}
+inline bool chance(int percent) { return between(0, 99) >= 100 - percent; }
 template <class T>
-T one_of(std::vector<T> values) {
-  return values[static_cast<std::size_t>(*rc::gen::inRange<std::size_t>(0, values.size()))];
+T one_of(const std::vector<T>& values) {
+  return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(values.size()) - 1))];
 }
 
 /// One number for all axes where that is the same and the dice say so.
@@ -124,8 +127,9 @@ inline Sizes sizes(const Axes& a, Region region) {
     std::int64_t least = 1, most = 3;
     if (region == Region::deep && pooled) most = one ? 4000 : 60;
     if (region == Region::wide) most = pooled ? (one ? 40 : 12) : i == a.rank - 1 ? 700 : 3;
-    if (region == Region::large) least = 50, most = pooled ? (one ? 20000 : 200) : 100;
-    s.shape[i] = between(least, std::max(least, std::min(most, 300000 / elements)));
+    if (region == Region::large) least = 40, most = pooled ? (one ? 10000 : 200) : 80;
+    const std::int64_t room = std::max<std::int64_t>(1, 100000 / elements);
+    s.shape[i] = between(std::min(least, room), std::min(most, room));
     elements *= s.shape[i];
   }
   // The oracle visits every cell of every window.

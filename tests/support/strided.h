@@ -78,6 +78,7 @@ class Strided {
   /// The elements' bytes in row-major order.
   std::vector<std::byte> packed() const {
     std::vector<std::byte> result;
+    result.reserve(bytes());
     for_each([&](std::int64_t at) { result.insert(result.end(), begin() + at, begin() + at + size_of(type_)); });
     return result;
   }

@@ -11,11 +11,11 @@
 namespace cenote::detail {
 
 /// The direct way: every window from its first cell to its last, a block of windows side by side.
-template <class E, class C, class F>
+template <class C, class F>
 class DirectFold {
  public:
-  DirectFold(const FoldSpace& space, const E* x, E* y, C init, const F& fn)
-      : space_(space), line_(space.pooled.back()), x_(x), y_(y), init_(init), fn_(fn) {}
+  DirectFold(const FoldSpace& space, const Folding<C, F>& folding)
+      : space_(space), line_(space.pooled.back()), folding_(folding) {}
 
   void run() const {
     const std::int64_t wide = std::max<std::int64_t>(accumulators / space_.block, 1);
@@ -44,8 +44,7 @@ class DirectFold {
   };
 
   void fold_block(const Counter& at, std::int64_t wide, C* values) const {
-    const E* x = x_;
-    E* y = y_;
+    std::int64_t x = 0, y = 0;
     std::size_t loop = 0;
     for (const FoldAxis& axis : space_.kept) {
       x += at[loop] * axis.x_stride;
@@ -68,40 +67,37 @@ class DirectFold {
     x += lane * space_.lanes.x_stride;
     y += first * line_.y_stride + lane * space_.lanes.y_stride;
 
-    std::fill_n(values, block.count * block.lanes, init_);
+    std::fill_n(values, block.count * block.lanes, folding_.init);
     if (!empty) do {
-        const E* row = x;
+        std::int64_t row = x;
         for (std::size_t i = 0; i + 1 < space_.pooled.size(); ++i) row += rows[i] * steps[i];
         if (line_.window.adaptive || block.count < 8)
           fold_each(row, block, values);
         else
           fold_taps(row, block, values);
       } while (rows.next());
-    for (std::int64_t o = 0; o < block.count; ++o, values += block.lanes)
-      for (std::int64_t i = 0; i < block.lanes; ++i)
-        y[o * line_.y_stride + i * space_.lanes.y_stride] = static_cast<E>(values[i]);
+    if (block.lanes == 1) return folding_.write(y, line_.y_stride, values, block.count);
+    for (std::int64_t o = 0; o < block.count; ++o, y += line_.y_stride)
+      folding_.write(y, space_.lanes.y_stride, values + o * block.lanes, block.lanes);
   }
 
   /// One line of cells, window after window.
-  void fold_each(const E* row, const Block& block, C* values) const {
+  void fold_each(std::int64_t row, const Block& block, C* values) const {
     for (std::int64_t o = 0; o < block.count; ++o, values += block.lanes) {
       const Axis::Span span = line_.window.span(block.first + o);
       const std::int64_t step = span.count > 1 ? line_.window.dilation * line_.x_stride : 0;
-      const E* x = row + span.first * line_.x_stride;
-      if (block.lanes == 1) {
-        C value = *values;
-        for (std::int64_t i = 0; i < span.count; ++i) value = static_cast<C>(fn_(value, load<C>(x[i * step])));
-        *values = value;
-      } else {
+      const std::int64_t x = row + span.first * line_.x_stride;
+      if (block.lanes == 1)
+        *values = folding_.append_all(*values, x, step, span.count);
+      else
         for (std::int64_t i = 0; i < span.count; ++i)
-          fold_append(fn_, values, x + i * step, space_.lanes.x_stride, block.lanes);
-      }
+          folding_.append_cells(values, x + i * step, space_.lanes.x_stride, block.lanes);
     }
   }
 
   /// One line of cells, tap after tap. As the tap grows, the windows [begin, end) that have a real cell there move
   /// down; taps without any are skipped, so that the cost follows the cells.
-  void fold_taps(const E* row, const Block& block, C* values) const {
+  void fold_taps(std::int64_t row, const Block& block, C* values) const {
     const Axis& axis = line_.window;
     const auto position = [&](std::int64_t o, std::int64_t tap) {
       return o * axis.stride - axis.low + tap * axis.dilation;
@@ -120,25 +116,22 @@ class DirectFold {
         tap = first_tap(end - 1) - 1;
         continue;
       }
-      const E* x = row + position(begin, tap) * line_.x_stride;
+      std::int64_t x = row + position(begin, tap) * line_.x_stride;
       const std::int64_t hop = end - begin > 1 ? axis.stride * line_.x_stride : 0;
       C* to = values + (begin - block.first) * block.lanes;
       if (block.lanes == 1)
-        fold_append(fn_, to, x, hop, end - begin);
+        folding_.append_cells(to, x, hop, end - begin);
       else if (hop == block.lanes * space_.lanes.x_stride)
-        fold_append(fn_, to, x, space_.lanes.x_stride, (end - begin) * block.lanes);
+        folding_.append_cells(to, x, space_.lanes.x_stride, (end - begin) * block.lanes);
       else
         for (std::int64_t o = begin; o < end; ++o, x += hop, to += block.lanes)
-          fold_append(fn_, to, x, space_.lanes.x_stride, block.lanes);
+          folding_.append_cells(to, x, space_.lanes.x_stride, block.lanes);
     }
   }
 
   const FoldSpace& space_;
   const FoldAxis& line_;
-  const E* x_;
-  E* y_;
-  C init_;
-  const F& fn_;
+  const Folding<C, F>& folding_;
 };
 
 }  // namespace cenote::detail

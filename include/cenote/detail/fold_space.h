@@ -2,9 +2,8 @@
 #pragma once
 
 #include <array>
-#include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -74,34 +73,77 @@ class Counter {
   int rank_ = 0;
 };
 
-/// An element as a number of the compute type. A bool is stored as a byte, and any but 0 is true.
-template <class C, class E>
-inline C load(E element) noexcept {
-  if constexpr (std::is_same_v<E, f16>) {
-    // As f16_to_float, in a form that vectorises: subnormals become normal by a difference that is exact.
-    const std::uint32_t magnitude = (element.bits & 0x7fffu) << 13, sign = (element.bits & 0x8000u) << 16;
-    const std::uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 224u << 23 : 112u << 23);
-    const float small = std::bit_cast<float>(magnitude + (113u << 23)) - std::bit_cast<float>(113u << 23);
-    return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<std::uint32_t>(small) : normal) | sign);
-  } else if constexpr (std::is_same_v<C, bool>) {
-    return element != 0;
-  } else {
-    return static_cast<C>(element);
+/// How lines of elements that are stored in another form than they are computed in are read and written: halves as
+/// floats, a bool from any byte.
+struct Conversion {
+  std::int64_t bytes;
+  void (*read)(void* numbers, const void* elements, std::int64_t step, std::int64_t count) noexcept;
+  void (*write)(void* elements, std::int64_t step, const void* numbers, std::int64_t count) noexcept;
+};
+/// Null where an element is a number already.
+const Conversion* conversion(Type type) noexcept;
+
+/// The arrays of a fold and its function, with the innermost steps. Places in the arrays are counted in elements.
+template <class C, class F>
+struct Folding {
+  const void* x;
+  void* y;
+  const Conversion* converted;
+  C init;
+  const F& fn;
+
+  C combine(C a, C b) const { return static_cast<C>(fn(a, b)); }
+
+  /// to[i] = fn(to[i], row[i * step]).
+  void append(C* __restrict to, const C* __restrict row, std::int64_t step, std::int64_t count) const {
+    if (step == 1)
+      for (std::int64_t i = 0; i < count; ++i) to[i] = combine(to[i], row[i]);
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i] = combine(to[i], row[i * step]);
   }
-}
 
-template <class C, class E>
-inline void fold_copy(C* to, const E* x, std::int64_t step, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = load<C>(x[i * step]);
-}
+  /// Copies elements of x.
+  void read(C* to, std::int64_t at, std::int64_t step, std::int64_t count) const {
+    if (converted) return converted->read(to, static_cast<const std::byte*>(x) + at * converted->bytes, step, count);
+    const C* from = static_cast<const C*>(x) + at;
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+  }
 
-/// to[i] = fn(to[i], x[i * step]).
-template <class C, class E, class F>
-inline void fold_append(const F& fn, C* __restrict to, const E* __restrict x, std::int64_t step, std::int64_t count) {
-  if (step == 1)
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<C>(fn(to[i], load<C>(x[i])));
-  else
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<C>(fn(to[i], load<C>(x[i * step])));
-}
+  /// Appends elements of x, lane by lane.
+  void append_cells(C* to, std::int64_t at, std::int64_t step, std::int64_t count) const {
+    if (!converted) return append(to, static_cast<const C*>(x) + at, step, count);
+    in_chunks(at, step, count,
+              [&](std::int64_t first, const C* row, std::int64_t n) { append(to + first, row, 1, n); });
+  }
+
+  /// Appends elements of x to one number, one after the other.
+  C append_all(C value, std::int64_t at, std::int64_t step, std::int64_t count) const {
+    const auto go = [&](const C* row, std::int64_t row_step, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) value = combine(value, row[i * row_step]);
+    };
+    if (converted)
+      in_chunks(at, step, count, [&](std::int64_t, const C* row, std::int64_t n) { go(row, 1, n); });
+    else
+      go(static_cast<const C*>(x) + at, step, count);
+    return value;
+  }
+
+  void write(std::int64_t at, std::int64_t step, const C* numbers, std::int64_t count) const {
+    if (converted) return converted->write(static_cast<std::byte*>(y) + at * converted->bytes, step, numbers, count);
+    C* to = static_cast<C*>(y) + at;
+    for (std::int64_t i = 0; i < count; ++i) to[i * step] = numbers[i];
+  }
+
+ private:
+  template <class Use>
+  void in_chunks(std::int64_t at, std::int64_t step, std::int64_t count, const Use& use) const {
+    std::array<C, 256> numbers;
+    for (std::int64_t first = 0; first < count; first += 256) {
+      const std::int64_t n = count - first < 256 ? count - first : 256;
+      read(numbers.data(), at + first * step, step, n);
+      use(first, numbers.data(), n);
+    }
+  }
+};
 
 }  // namespace cenote::detail

@@ -61,92 +61,85 @@ std::optional<SweepPlan> plan_sweep(FoldSpace& space);
 /// The associative way: one axis after the other, innermost first, two combinations per cell and one per window.
 /// A window is the end of a block (`front`, folds of all its tails) joined with the beginning of the next (`sum`).
 /// Rows of an outer axis are folded along the inner ones when the sweep reaches them and dropped behind it.
-template <class E, class C, class F>
+template <class C, class F>
 class SweepFold {
  public:
-  SweepFold(const FoldSpace& space, const SweepPlan& plan, const E* x, E* y, C init, const F& fn)
-      : space_(space), plan_(plan), x_(x), y_(y), init_(init), fn_(fn) {}
+  SweepFold(const FoldSpace& space, const SweepPlan& plan, const Folding<C, F>& folding)
+      : space_(space), plan_(plan), folding_(folding) {}
 
   void run() const {
     const auto parts = static_cast<std::int64_t>(plan_.parts.size());
     Counter slices;
     for (const FoldAxis& axis : space_.kept) slices.add(axis.n);
     slices.add((space_.lanes.n + space_.block - 1) / space_.block);
-    const std::int64_t count = slices.total() * parts;
-    std::unique_ptr<C[]> pieces;
-    if (plan_.pieces) pieces = std::make_unique_for_overwrite<C[]>(static_cast<std::size_t>(count * row_size()));
+    const std::int64_t count = slices.total() * parts, row_size = scratch_lanes(0);
+    const Rows pieces = make_rows(plan_.pieces ? count * row_size : 0);
+    const bool single = plan_.axes.size() == 1 && space_.block == 1;
     parallel_parts(count, std::max<std::int64_t>(count / 64, 1), [&](std::int64_t begin, std::int64_t end) {
       Scratch scratch(*this);
       for (; begin < end; ++begin) {
         const Slice slice = slice_at(slices, begin / parts);
         scratch.set_lanes(slice.lanes);
         const SweepPlan::Part& part = plan_.parts[static_cast<std::size_t>(begin % parts)];
-        const SweepRun& windows = plan_.axes[0].runs[part.run];
-        C* row = plan_.pieces ? pieces.get() + begin * row_size() : scratch.row.get();
-        const auto place = [&](std::int64_t i) {
-          return slice.y + (windows.output + i * windows.output_step) * space_.pooled[0].y_stride;
-        };
-        if (plan_.axes.size() == 1 && space_.block == 1)
-          sweep<true>(scratch, 0, windows, slice.x, part.begin, part.end,
-                      [&](std::int64_t i, const C* front, const C* sum) {
-                        join(row, front, sum, 1);
-                        if (!plan_.pieces) store(*row, place(i));
-                      });
+        const Target target =
+            plan_.pieces ? Target{pieces.get() + begin * row_size, 0, nullptr} : Target{scratch.row.get(), 0, &slice};
+        const SweepRun& run = plan_.axes[0].runs[part.run];
+        if (single)
+          sweep<true>(scratch, 0, run, slice.x, part.begin, part.end, target);
         else
-          sweep<false>(scratch, 0, windows, slice.x, part.begin, part.end,
-                       [&](std::int64_t i, const C* front, const C* sum) {
-                         join(row, front, sum, scratch.levels[0].lanes);
-                         if (!plan_.pieces) store_row(row, slice.lanes, place(i));
-                       });
+          sweep<false>(scratch, 0, run, slice.x, part.begin, part.end, target);
       }
     });
-    if (plan_.pieces) combine(slices, pieces.get());
+    if (plan_.pieces) combine(slices, pieces.get(), row_size);
   }
 
  private:
-  /// One position of the kept axes.
+  using Rows = std::unique_ptr<C[]>;
+  static Rows make_rows(std::int64_t size) {
+    return std::make_unique_for_overwrite<C[]>(static_cast<std::size_t>(size));
+  }
+
+  /// One position of the kept axes: where it lies in x and y, and how many lanes it has.
   struct Slice {
-    const E* x;
-    E* y;
-    std::int64_t lanes;
+    std::int64_t x, y, lanes;
   };
-  /// The state of the sweep along one axis; a row has `lanes` elements.
+  /// Where folded windows go: to rows `step` apart, and on into y if a slice is given.
+  struct Target {
+    C* rows;
+    std::int64_t step;
+    const Slice* slice;
+  };
+  /// The state of the sweep along one axis; a row has `lanes` numbers.
   struct Level {
     std::int64_t lanes = 0;
-    std::unique_ptr<C[]> front, back, sum;
+    Rows front, back, sum;
   };
   struct Scratch {
     explicit Scratch(const SweepFold& fold) : fold_(fold), levels(fold.plan_.axes.size()) {
-      set_lanes(fold.space_.block);
       for (std::size_t i = 0; i < levels.size(); ++i) {
-        const std::int64_t size = fold.plan_.axes[i].rows * levels[i].lanes;
-        levels[i].front = make(size);
-        levels[i].back = make(i + 1 < levels.size() ? size : 0);
-        levels[i].sum = make(levels[i].lanes);
+        const std::int64_t lanes = fold.scratch_lanes(i), size = fold.plan_.axes[i].rows * lanes;
+        levels[i] = {lanes, make_rows(size), make_rows(i + 1 < levels.size() ? size : 0), make_rows(lanes)};
       }
-      row = make(levels[0].lanes);
+      row = make_rows(fold.scratch_lanes(0));
     }
     void set_lanes(std::int64_t lanes) {
       for (std::size_t i = levels.size(); i-- > 0; lanes *= fold_.plan_.axes[i].count) levels[i].lanes = lanes;
     }
-    static std::unique_ptr<C[]> make(std::int64_t size) {
-      return std::make_unique_for_overwrite<C[]>(static_cast<std::size_t>(size));
-    }
     const SweepFold& fold_;
     std::vector<Level> levels;
-    std::unique_ptr<C[]> row;
+    Rows row;
   };
 
-  /// Elements of a row of the outermost axis.
-  std::int64_t row_size() const {
-    std::int64_t size = space_.block;
-    for (std::size_t i = 1; i < plan_.axes.size(); ++i) size *= plan_.axes[i].count;
-    return size;
+  /// The most lanes of an axis: those of the slice for each window of the axes inside.
+  std::int64_t scratch_lanes(std::size_t depth) const {
+    std::int64_t lanes = space_.block;
+    for (std::size_t i = depth + 1; i < plan_.axes.size(); ++i) lanes *= plan_.axes[i].count;
+    return lanes;
   }
 
   Slice slice_at(Counter slices, std::int64_t number) const {
     slices.seek(number);
-    Slice slice{x_, y_, 0};
+    Slice slice{0, 0, 0};
     std::size_t loop = 0;
     for (const FoldAxis& axis : space_.kept) {
       slice.x += slices[loop] * axis.x_stride;
@@ -159,11 +152,11 @@ class SweepFold {
     return slice;
   }
 
-  /// Folds windows [from, to) of a run, and hands on both parts of each; the second may be null. `single` is for one
-  /// lane along the innermost axis, where rows are plain numbers.
-  template <bool single, class Put>
-  void sweep(Scratch& scratch, std::size_t depth, const SweepRun& run, const E* x, std::int64_t from, std::int64_t to,
-             const Put& put) const {
+  /// Folds windows [from, to) of a run, with the axes inside. `single` is for one lane along the innermost axis, where
+  /// rows are plain numbers.
+  template <bool single>
+  void sweep(Scratch& scratch, std::size_t depth, const SweepRun& run, std::int64_t x, std::int64_t from,
+             std::int64_t to, const Target& target) const {
     const SweepAxis& axis = plan_.axes[depth];
     const Level& level = scratch.levels[depth];
     const bool leaf = single || depth + 1 == plan_.axes.size();
@@ -175,16 +168,16 @@ class SweepFold {
     std::int64_t start = 0, middle = 0, stop = 0;
     const auto get = [&](std::int64_t q, C* row) {
       if (leaf)
-        fold_copy(row, x + q * hop, space_.lanes.x_stride, lanes);
+        folding_.read(row, x + q * hop, space_.lanes.x_stride, lanes);
       else if (q < stop)
         std::copy_n(back + (q - middle) * lanes, lanes, row);
       else
         fold_inner(scratch, depth + 1, x + q * hop, row);
     };
     const auto append = [&](C* row, std::int64_t q, C* spare) {
-      if (leaf) return fold_append(fn_, row, x + q * hop, space_.lanes.x_stride, lanes);
+      if (leaf) return folding_.append_cells(row, x + q * hop, space_.lanes.x_stride, lanes);
       get(q, spare);
-      fold_append(fn_, row, spare, 1, lanes);
+      folding_.append(row, spare, 1, lanes);
     };
     auto [begin, end] = axis.window(run, from);
     for (std::int64_t i = from; i < to; ++i) {
@@ -192,13 +185,16 @@ class SweepFold {
       if (begin >= middle) {
         if (i + 1 == to || next.first >= end) {
           get(begin, front);
-          for (std::int64_t q = begin + 1; q < end; ++q) append(front, q, sum);
+          if (single)
+            *front = folding_.append_all(*front, x + (begin + 1) * hop, hop, end - begin - 1);
+          else
+            for (std::int64_t q = begin + 1; q < end; ++q) append(front, q, sum);
         } else {
           get(end - 1, front + (end - 1 - begin) * lanes);
           for (std::int64_t q = end - 1; q-- > begin;) {
             C* tail = front + (q - begin) * lanes;
             get(q, tail);
-            fold_append(fn_, tail, tail + lanes, 1, lanes);
+            folding_.append(tail, tail + lanes, 1, lanes);
           }
         }
         start = begin;
@@ -213,63 +209,64 @@ class SweepFold {
           if (!leaf) std::copy_n(held, lanes, sum);
         }
       }
-      put(i, front + (begin - start) * lanes, stop > middle ? sum : nullptr);
+      C* row = target.rows + i * target.step;
+      std::copy_n(front + (begin - start) * lanes, lanes, row);
+      if (stop > middle) folding_.append(row, sum, 1, lanes);
+      if (target.slice) {
+        const std::int64_t y = target.slice->y + (run.output + i * run.output_step) * space_.pooled[0].y_stride;
+        if (single)
+          store(row, 1, y);
+        else
+          store_row(row, target.slice->lanes, y);
+      }
       std::tie(begin, end) = next;
     }
   }
 
   /// Folds all windows of an axis, and of those inside it, into rows that follow each other.
-  void fold_inner(Scratch& scratch, std::size_t depth, const E* x, C* to) const {
+  void fold_inner(Scratch& scratch, std::size_t depth, std::int64_t x, C* to) const {
     const std::int64_t lanes = scratch.levels[depth].lanes;
     const bool single = lanes == 1 && depth + 1 == plan_.axes.size();
     for (const SweepRun& run : plan_.axes[depth].runs) {
-      C* rows = to + run.base * lanes;
+      const Target target{to + run.base * lanes, lanes, nullptr};
       if (single)
-        sweep<true>(scratch, depth, run, x, 0, run.count,
-                    [&](std::int64_t i, const C* front, const C* sum) { join(rows + i, front, sum, 1); });
+        sweep<true>(scratch, depth, run, x, 0, run.count, target);
       else
-        sweep<false>(scratch, depth, run, x, 0, run.count,
-                     [&](std::int64_t i, const C* front, const C* sum) { join(rows + i * lanes, front, sum, lanes); });
+        sweep<false>(scratch, depth, run, x, 0, run.count, target);
     }
   }
 
-  void join(C* __restrict to, const C* __restrict front, const C* __restrict sum, std::int64_t count) const {
-    if (sum == nullptr)
-      std::copy_n(front, count, to);
-    else
-      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<C>(fn_(front[i], sum[i]));
+  /// Puts init on the left of finished folds, in place, and writes them to y, lane by lane.
+  void store(C* row, std::int64_t lanes, std::int64_t y) const {
+    for (std::int64_t i = 0; i < lanes; ++i) row[i] = folding_.combine(folding_.init, row[i]);
+    folding_.write(y, space_.lanes.y_stride, row, lanes);
   }
 
-  /// Puts init on the left of a finished fold and writes it.
-  void store(C value, E* y) const { *y = static_cast<E>(static_cast<C>(fn_(init_, value))); }
-
   /// The same for a row of the outermost axis, to all its places from y on.
-  void store_row(const C* row, std::int64_t lanes, E* y) const {
-    Counter at;
+  void store_row(C* row, std::int64_t lanes, std::int64_t y) const {
     const std::size_t rank = plan_.axes.size();
+    if (rank == 1) return store(row, lanes, y);
+    Counter at;
     for (std::size_t i = 1; i + 1 < rank; ++i) at.add(plan_.axes[i].count);
-    const std::int64_t stride = rank > 1 ? space_.pooled.back().y_stride : 0;
-    static constexpr std::int64_t only[] = {0};
-    const std::int64_t* outputs = rank > 1 ? plan_.axes.back().outputs.data() : only;
-    const std::int64_t count = rank > 1 ? plan_.axes.back().count : 1;
+    const SweepAxis& inner = plan_.axes.back();
     do {
-      E* line = y;
+      std::int64_t line = y;
       for (std::size_t i = 1; i + 1 < rank; ++i)
         line += plan_.axes[i].outputs[static_cast<std::size_t>(at[i - 1])] * space_.pooled[i].y_stride;
-      for (std::int64_t o = 0; o < count; ++o, row += lanes)
-        for (std::int64_t i = 0; i < lanes; ++i) store(row[i], line + outputs[o] * stride + i * space_.lanes.y_stride);
+      for (std::int64_t o = 0; o < inner.count; ++o, row += lanes)
+        store(row, lanes, line + inner.outputs[static_cast<std::size_t>(o)] * space_.pooled.back().y_stride);
     } while (at.next());
   }
 
   /// Joins the pieces of the only window of the outermost axis, in their order.
-  void combine(const Counter& slices, C* pieces) const {
+  void combine(const Counter& slices, C* pieces, std::int64_t row_size) const {
     const auto parts = static_cast<std::int64_t>(plan_.parts.size());
     parallel_parts(slices.total(), 1, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; ++begin) {
         const Slice slice = slice_at(slices, begin);
-        C* row = pieces + begin * parts * row_size();
-        const std::int64_t used = row_size() / space_.block * slice.lanes;
-        for (std::int64_t i = 1; i < parts; ++i) fold_append(fn_, row, row + i * row_size(), 1, used);
+        C* row = pieces + begin * parts * row_size;
+        const std::int64_t used = row_size / space_.block * slice.lanes;
+        for (std::int64_t i = 1; i < parts; ++i) folding_.append(row, row + i * row_size, 1, used);
         store_row(row, slice.lanes, slice.y + plan_.axes[0].runs[0].output * space_.pooled[0].y_stride);
       }
     });
@@ -277,10 +274,7 @@ class SweepFold {
 
   const FoldSpace& space_;
   const SweepPlan& plan_;
-  const E* x_;
-  E* y_;
-  C init_;
-  const F& fn_;
+  const Folding<C, F>& folding_;
 };
 
 }  // namespace cenote::detail
