@@ -59,9 +59,9 @@ compile() {
 
 run_page() {
   local page=$1 name blocks clone file line kind code count=0
-  name=$(basename "$page" .md)
-  blocks=$work/$name.blocks clone=$work/$name
-  mkdir "$blocks"
+  name=$(realpath --relative-to="$source" "$page")
+  blocks=$work/blocks/$name clone=$work/clones/$name
+  mkdir -p "$blocks"
   make_clone "$clone"
   cut_blocks "$page" "$blocks"
   : >"$blocks/before.cpp"
@@ -92,7 +92,7 @@ run_page() {
     compile "$blocks/page.cpp" "$blocks/page" || fail "$page: its fragments do not compile"
     (cd "$clone" && "$blocks/page") || fail "$page: its fragments fail"
   fi
-  echo "$(realpath --relative-to="$source" "$page"): $count blocks"
+  echo "$name: $count blocks"
 }
 
 cmake --install "$build" --prefix "$work/prefix" >/dev/null

@@ -32,7 +32,7 @@ using Compute = std::conditional_t<std::is_same_v<T, f16> || std::is_same_v<T, b
 
 /// Functions to fold with. `skew` is neither associative nor commutative. The others are associative: `last`, the last
 /// cell that is not zero; `largest`, the first of the largest or the first NaN; `compose`, where a number stands for
-/// the map x -> high * x + low over integers of half its bits.
+/// the map x -> high * x + low over integers of half its bits, high taken as odd so that no cell is ever lost.
 enum class Kind { skew, last, largest, compose, plus, first };
 
 /// One callable for all of them, so that this file compiles in reasonable time.
@@ -60,8 +60,8 @@ struct Op {
   static std::uint64_t composed(std::uint64_t u, std::uint64_t v, std::size_t bytes) {
     const std::size_t half = bytes * 4;
     const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
-    const std::uint64_t high = u >> half & mask, low = u & mask;
-    return (high * (v >> half & mask) & mask) << half | ((high * (v & mask) + low) & mask);
+    const std::uint64_t high = (u >> half & mask) | 1, other = (v >> half & mask) | 1;
+    return (high * other & mask) << half | ((high * (v & mask) + (u & mask)) & mask);
   }
 };
 
@@ -186,6 +186,7 @@ TEST(Fold, JoinsThePiecesOfOneWindow) {
   check_composition({200, 3, 5}, Global{.axes = Extents{0}});
   check_composition({2, 200, 30, 5}, Global{.channels_last = true});
   check_composition({500}, Window{.size = {400}, .stride = 400, .dilation = 2, .padding = {{0, 299}}});
+  check_composition({200}, Window{.size = {70}, .stride = 150, .dilation = 2, .padding = {{139, 0}}});
   check_composition({300, 4}, Adaptive{.output = {7, 3}});
 }
 

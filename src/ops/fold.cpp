@@ -163,8 +163,8 @@ void choose_sweep_lanes(FoldSpace& space) {
 
 // Up to so many cells a direct fold is faster: it vectorises along outputs too, a sweep only along lanes. Measured.
 double most_direct_cells(const FoldSpace& space) {
-  if (space.kept.empty() && space.lanes.n == 1) return space.pooled.size() == 1 ? 48 : 24;
-  return distance(space.lanes) == 1 ? 24 : 8;
+  if (space.kept.empty() && space.lanes.n == 1) return 48;
+  return distance(space.lanes) == 1 ? 36 : 12;
 }
 
 // As many lanes as fill a cache line or more, while what the sweep holds stays in cache.
@@ -233,15 +233,32 @@ std::optional<SweepPlan> plan_sweep(FoldSpace& space) {
 
 namespace {
 
-// In a form that vectorises: subnormals become normal by a difference that is exact.
+// All ones where a condition holds: selections by such masks vectorise.
+inline std::uint32_t mask(bool condition) noexcept { return 0u - static_cast<std::uint32_t>(condition); }
+
+// Subnormals become normal by a difference that is exact.
 inline float widen(f16 half) noexcept {
   const std::uint32_t magnitude = (half.bits & 0x7fffu) << 13, sign = (half.bits & 0x8000u) << 16;
-  const std::uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 224u << 23 : 112u << 23);
+  const std::uint32_t normal = magnitude + (112u << 23) + (mask(magnitude >= 0x0f800000u) & (112u << 23));
   const float small = std::bit_cast<float>(magnitude + (113u << 23)) - std::bit_cast<float>(113u << 23);
-  return std::bit_cast<float>((magnitude < 0x00800000u ? std::bit_cast<std::uint32_t>(small) : normal) | sign);
+  const std::uint32_t is_small = mask(magnitude < 0x00800000u);
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(small) & is_small) | (normal & ~is_small) | sign);
 }
 inline float widen(bf16 half) noexcept { return static_cast<float>(half); }
 inline bool widen(std::uint8_t byte) noexcept { return byte != 0; }
+
+// To nearest even: by the sum with 0.5, whose last bit is that of the smallest half, or by adding just under a half.
+inline void narrow(f16& half, float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value), magnitude = bits & 0x7fffffffu;
+  const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  const std::uint32_t special = 0x7c00u | (mask(magnitude > 0x7f800000u) & 0x0200u);
+  const std::uint32_t is_small = mask(magnitude < 0x38800000u), is_special = mask(magnitude >= 0x47800000u);
+  const std::uint32_t rounded = (small & is_small) | (special & is_special) | (normal & ~is_small & ~is_special);
+  half.bits = static_cast<std::uint16_t>(rounded | ((bits >> 16) & 0x8000u));
+}
+inline void narrow(bf16& half, float value) noexcept { half = bf16(value); }
+inline void narrow(std::uint8_t& byte, bool value) noexcept { byte = value; }
 
 template <class Number, class Element>
 void read_line(void* numbers, const void* elements, std::int64_t step, std::int64_t count) noexcept {
@@ -257,7 +274,10 @@ template <class Number, class Element>
 void write_line(void* elements, std::int64_t step, const void* numbers, std::int64_t count) noexcept {
   auto* to = static_cast<Element*>(elements);
   const auto* from = static_cast<const Number*>(numbers);
-  for (std::int64_t i = 0; i < count; ++i) to[i * step] = static_cast<Element>(from[i]);
+  if (step == 1)
+    for (std::int64_t i = 0; i < count; ++i) narrow(to[i], from[i]);
+  else
+    for (std::int64_t i = 0; i < count; ++i) narrow(to[i * step], from[i]);
 }
 
 template <class Number, class Element>

@@ -20,16 +20,17 @@ struct Parts {
 //   lower(a, n)          the value; n is what `counts` names: a divisor, a number of padded cells, or unused
 enum class Counts { none, divisor, padded };
 
-/// The largest cell. NaN is larger than anything, and of equal cells the first stays.
-struct Max {
+/// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
+template <bool Largest>
+struct Extreme {
   static constexpr int parts = 1;
   static constexpr bool integers = true, picks = true;
   static constexpr Counts counts = Counts::none;
-  CENOTE_FN explicit Max(const Params&) {}
+  CENOTE_FN explicit Extreme(const Params&) {}
 
   template <class N>
   CENOTE_FN Parts<N, 1> identity() const {
-    return {{lowest<N>()}};
+    return {{Largest ? lowest<N>() : highest<N>()}};
   }
   template <class N>
   CENOTE_FN Parts<N, 1> lift(N x) const {
@@ -37,7 +38,7 @@ struct Max {
   }
   template <class N>
   CENOTE_FN auto keeps(N a, N b) const {
-    return (b <= a) | is_nan(a);
+    return (Largest ? b <= a : a <= b) | is_nan(a);
   }
   template <class N>
   CENOTE_FN Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {
@@ -48,35 +49,8 @@ struct Max {
     return a.part[0];
   }
 };
-
-/// The smallest cell, with the same rules.
-struct Min {
-  static constexpr int parts = 1;
-  static constexpr bool integers = true, picks = true;
-  static constexpr Counts counts = Counts::none;
-  CENOTE_FN explicit Min(const Params&) {}
-
-  template <class N>
-  CENOTE_FN Parts<N, 1> identity() const {
-    return {{highest<N>()}};
-  }
-  template <class N>
-  CENOTE_FN Parts<N, 1> lift(N x) const {
-    return {{x}};
-  }
-  template <class N>
-  CENOTE_FN auto keeps(N a, N b) const {
-    return (a <= b) | is_nan(a);
-  }
-  template <class N>
-  CENOTE_FN Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {
-    return {{select(keeps(a.part[0], b.part[0]), a.part[0], b.part[0])}};
-  }
-  template <class N>
-  CENOTE_FN N lower(Parts<N, 1> a, N) const {
-    return a.part[0];
-  }
-};
+using Max = Extreme<true>;
+using Min = Extreme<false>;
 
 /// The sum.
 struct Sum {

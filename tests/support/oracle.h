@@ -305,7 +305,7 @@ class Expectation {
 inline Type index_type_of(IndexKind kind, const reference::Windows& w) {
   if (kind != IndexKind::offset) return Type::i64;
   std::int64_t volume = 1;
-  for (const reference::Axis& axis : w.axes) volume *= axis.taps;
+  for (const reference::Axis& axis : w.axes) volume *= std::max<std::int64_t>(axis.taps, 1);
   if (volume <= 256) return Type::u8;
   if (volume <= 65536) return Type::u16;
   return volume <= std::int64_t{1} << 31 ? Type::i32 : Type::i64;

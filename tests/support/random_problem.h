@@ -59,6 +59,7 @@ inline PerAxis per_axis(const Extents& values) {
 
 inline Layout layout(int rank, bool may_repeat) {
   Layout result = Layout::plain(rank);
+  result.shift = between(0, 17);
   if (chance(50)) return result;
   for (int a = rank - 1; a > 0; --a) {
     std::swap(result.order[static_cast<std::size_t>(a)], result.order[static_cast<std::size_t>(between(0, a))]);
@@ -101,42 +102,55 @@ inline Axes axes(int pooled, int kept) {
 
 struct Sizes {
   Extents shape;
-  /// The largest window extent and the most cells a window may have.
+  /// The largest window extent, the most cells a window may have, and the most cells in all windows together: the
+  /// oracle visits every one.
   std::int64_t longest = 4, cells = 200;
+  double visits = 300000;
 };
 
-inline Sizes small_sizes(const Axes& a) {
-  Sizes s{.shape = Extents::filled(a.rank, 1)};
-  std::int64_t room = 1500;
-  for (int i = 0; i < a.rank; ++i) {
-    s.shape[i] =
-        chance(3) ? 0 : between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(room, a.rank > 3 ? 7 : 40)));
-    room /= std::max<std::int64_t>(s.shape[i], 1);
+/// The least and the most extent of one axis.
+inline std::pair<std::int64_t, std::int64_t> range_of(const Axes& a, Region region, int axis) {
+  const bool pooled = std::count(a.pooled.begin(), a.pooled.end(), axis) > 0, one = a.pooled.size() == 1;
+  switch (region) {
+    case Region::small: return {chance(3) ? 0 : 1, a.rank > 3 ? 7 : 40};
+    case Region::deep: return {1, !pooled ? 3 : one ? 4000 : 300};
+    case Region::wide: return {1, pooled ? (one ? 40 : 12) : axis == a.rank - 1 ? 700 : 3};
+    default: return {40, pooled ? (one ? 10000 : 200) : 80};
   }
+}
+
+inline Sizes sizes(const Axes& a, Region region) {
+  Sizes s{.shape = Extents::filled(a.rank, 1)};
+  const bool small = region == Region::small, from_last = chance(50);
+  std::int64_t room = small ? 1500 : 100000;
+  for (int i = 0; i < a.rank; ++i) {
+    const int axis = from_last ? a.rank - 1 - i : i;
+    const auto [least, most] = range_of(a, region, axis);
+    s.shape[axis] = least == 0 ? 0 : between(std::min(least, room), std::min(most, room));
+    room /= std::max<std::int64_t>(s.shape[axis], 1);
+    room = std::max<std::int64_t>(room, 1);
+  }
+  if (small) return s;
+  s.visits = 1500000;
+  s.longest = region == Region::deep ? 2000 : 30;
+  s.cells = region == Region::deep ? 4000 : 30;
   return s;
 }
 
-/// Long pooled axes with a few cells beside them, many channels, or a stack of pictures.
-inline Sizes sizes(const Axes& a, Region region) {
-  if (region == Region::small) return small_sizes(a);
-  Sizes s{.shape = Extents::filled(a.rank, 1)};
-  const bool one = a.pooled.size() == 1;
-  std::int64_t elements = 1;
-  for (int i = 0; i < a.rank; ++i) {
-    const bool pooled = std::count(a.pooled.begin(), a.pooled.end(), i) > 0;
-    std::int64_t least = 1, most = 3;
-    if (region == Region::deep && pooled) most = one ? 4000 : 60;
-    if (region == Region::wide) most = pooled ? (one ? 40 : 12) : i == a.rank - 1 ? 700 : 3;
-    if (region == Region::large) least = 40, most = pooled ? (one ? 10000 : 200) : 80;
-    const std::int64_t room = std::max<std::int64_t>(1, 100000 / elements);
-    s.shape[i] = between(std::min(least, room), std::min(most, room));
-    elements *= s.shape[i];
+/// Widens strides until the windows have few enough cells in all.
+inline void thin_out(Extents& stride, const Extents& size, const Axes& a, const Sizes& s) {
+  for (;;) {
+    double visits = 1;
+    for (const std::int64_t n : s.shape) visits *= static_cast<double>(std::max<std::int64_t>(n, 1));
+    int densest = 0;
+    const auto density = [&](int p) { return static_cast<double>(size[p]) / static_cast<double>(stride[p]); };
+    for (int p = 0; p < size.size(); ++p) {
+      visits *= density(p);
+      if (density(p) > density(densest)) densest = p;
+    }
+    if (visits <= s.visits || stride[densest] > s.shape[a.pooled[static_cast<std::size_t>(densest)]]) return;
+    stride[densest] = stride[densest] * 2 + 1;
   }
-  // The oracle visits every cell of every window.
-  const std::int64_t budget = 1500000 / elements;
-  s.cells = std::clamp<std::int64_t>(budget, 4, region == Region::deep ? 600 : 30);
-  s.longest = region == Region::deep && !one ? 20 : s.cells;
-  return s;
 }
 
 inline Padding padding(const Extents& extent) {
@@ -167,6 +181,7 @@ inline Window window(const Axes& a, const Sizes& s) {
     dilation.push_back(one_of<std::int64_t>({1, 1, 1, 1, 2, 3}));
     extent.push_back((k - 1) * dilation[dilation.size() - 1] + 1);
   }
+  thin_out(stride, size, a, s);
   Window w{
       .size = a.named ? per_axis(size) : PerAxis(size), .stride = per_axis(stride), .dilation = per_axis(dilation)};
   w.padding = padding(extent);

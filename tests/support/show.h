@@ -36,6 +36,7 @@ inline void show(std::ostream& out, const char* name, const Layout& layout) {
   for (const int axis : layout.order) out << " " << axis;
   out << " steps";
   for (const auto step : layout.step) out << " " << step;
+  out << " shift " << layout.shift;
 }
 
 inline std::ostream& operator<<(std::ostream& out, const Case& c) {

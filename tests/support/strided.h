@@ -14,10 +14,12 @@
 namespace cenote::test {
 
 /// How an array lies in memory. `order` lists the axes from the slowest to the fastest; `step` multiplies the stride
-/// that an axis would have without gaps: -1 reverses it, 2 leaves gaps, 0 repeats one element along the axis.
+/// that an axis would have without gaps: -1 reverses it, 2 leaves gaps, 0 repeats one element along the axis. `shift`
+/// moves everything by some elements, so that vectors are not aligned.
 struct Layout {
   std::vector<int> order;
   std::vector<std::int64_t> step;
+  std::int64_t shift = 0;
 
   static Layout plain(int rank) {
     Layout layout{std::vector<int>(static_cast<std::size_t>(rank)), std::vector<std::int64_t>(rank, 1)};
@@ -48,9 +50,9 @@ class Strided {
     }
     const auto size = static_cast<std::int64_t>(size_of(type));
     // vector<double> for the alignment.
-    memory_.resize(static_cast<std::size_t>(((span + 2 * guard) * size + 7) / 8));
+    memory_.resize(static_cast<std::size_t>(((span + 2 * guard + layout.shift) * size + 7) / 8));
     std::memset(memory_.data(), std::to_integer<int>(sentinel), bytes());
-    first_ = (guard + before) * size;
+    first_ = (guard + layout.shift + before) * size;
   }
 
   View view() const { return View(begin() + first_, type_, shape_, strides_); }

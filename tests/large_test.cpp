@@ -1,0 +1,90 @@
+// Arrays larger than every cache, where results are written past the caches.
+#include <unistd.h>
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include <cenote/cenote.h>
+
+#include "support/arrays.h"
+#include "support/machine.h"
+#include "support/property.h"
+
+namespace cenote::test {
+namespace {
+
+/// A number of rows that makes an array larger than the last-level cache, though not than 400 MiB.
+std::int64_t rows_beyond_cache(std::int64_t row_bytes) {
+  const std::int64_t cache = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), std::int64_t{32} << 20);
+  return std::min<std::int64_t>(cache + (4 << 20), std::int64_t{400} << 20) / row_bytes / 2 * 2 + 2;
+}
+
+/// Small whole numbers, exact in every type, without a pattern that a shifted result could share.
+template <class T>
+void fill_with_numbers(Array& x) {
+  std::uint32_t state = 1;
+  for (T& value : x.values<T>()) {
+    state = state * 1664525u + 1013904223u;
+    const auto number = static_cast<std::uint8_t>(state >> 24 & 127);
+    if constexpr (std::is_arithmetic_v<T>)
+      value = static_cast<T>(number);
+    else
+      value = static_cast<T>(static_cast<float>(number));
+  }
+}
+
+/// How many results are not those of 2x2 tiles of x, which is (rows, columns, channels).
+template <class T, class R>
+std::int64_t count_wrong(Reducer reducer, const Array& x, const R* y) {
+  const std::int64_t rows = x.shape()[0], columns = x.shape()[1], channels = x.shape()[2];
+  const T* cells = x.values<T>().data();
+  std::int64_t wrong = 0;
+  for (std::int64_t r = 0; r < rows; r += 2) {
+    for (std::int64_t c = 0; c < columns; c += 2) {
+      const T* above = cells + (r * columns + c) * channels;
+      const T* below = above + columns * channels;
+      for (std::int64_t i = 0; i < channels; ++i, ++y) {
+        const auto a = static_cast<float>(above[i]), b = static_cast<float>(above[i + channels]);
+        const auto d = static_cast<float>(below[i]), e = static_cast<float>(below[i + channels]);
+        const float most = std::max(std::max(a, b), std::max(d, e)), mean = (a + b + d + e) / 4;
+        wrong += static_cast<float>(*y) != static_cast<float>(static_cast<R>(reducer == Reducer::max ? most : mean));
+      }
+    }
+  }
+  return wrong;
+}
+
+/// Max and average over tiles, into memory that is aligned to no vector; R is the type of averages.
+template <class T, class R>
+void expect_tiles(std::int64_t columns, std::int64_t channels) {
+  Array x(type_of<T>, {rows_beyond_cache(columns * channels * std::int64_t{sizeof(T)}), columns, channels});
+  fill_with_numbers<T>(x);
+  for (const Reducer reducer : {Reducer::max, Reducer::avg}) {
+    const Window tiles{.size = {2, 2}, .stride = 2, .channels_last = true};
+    const Plan planned = plan({.reducer = reducer, .region = tiles}, x.type(), x.shape());
+    const std::int64_t count = element_count(planned.output_shape());
+    for (const std::string& target : targets_under_test()) {
+      const Machine machine(target, 2);
+      SCOPED_TRACE(testing::Message() << name(reducer) << " " << name(x.type()) << " on " << target);
+      Array memory(planned.output_type(), {count + 1});
+      auto* y = static_cast<std::byte*>(memory.data()) + size_of(memory.type());
+      planned.run(x, MutableView(y, memory.type(), planned.output_shape()));
+      EXPECT_EQ(reducer == Reducer::max ? count_wrong<T>(reducer, x, reinterpret_cast<const T*>(y))
+                                        : count_wrong<T>(reducer, x, reinterpret_cast<const R*>(y)),
+                0);
+    }
+  }
+}
+
+TEST(LargeArrays, TilesOfPicturesAndOfChannels) {
+  expect_tiles<float, float>(2050, 1);
+  expect_tiles<float, float>(62, 33);
+  if (test_scale() < 1) return;
+  expect_tiles<f16, f16>(4098, 1);
+  expect_tiles<bf16, bf16>(62, 33);
+  expect_tiles<std::uint8_t, float>(4098, 1);
+}
+
+}  // namespace
+}  // namespace cenote::test
