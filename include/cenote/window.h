@@ -99,8 +99,9 @@ struct Axis {
   /// The real cells of window o, 0 <= o < out.
   Span span(std::int64_t o) const noexcept {
     if (adaptive) {
+      __extension__ using Wide = __int128;
       const auto wide = [&](std::int64_t i, std::int64_t extra) {
-        return static_cast<std::int64_t>((static_cast<__int128>(i) * n + extra) / out);
+        return static_cast<std::int64_t>((static_cast<Wide>(i) * n + extra) / out);
       };
       const std::int64_t first = wide(o, 0);
       return {first, wide(o + 1, out - 1) - first, 0};

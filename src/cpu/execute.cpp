@@ -49,8 +49,9 @@ struct Ring {
   bool carries = false;  // rows outlive the chunk of outputs they were made for
 
   std::int64_t slot(std::int64_t p) const { return (p - origin) % capacity; }
-  bool holds(std::int64_t p) const { return held[slot(p)] == p; }
-  void clear() { std::fill(held, held + capacity, std::int64_t{-1}); }
+  void clear() {
+    if (carries) std::fill(held, held + capacity, std::int64_t{-1});
+  }
 };
 
 /// One run of a plan: what all blocks share.
@@ -187,10 +188,7 @@ class Block {
   void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end) {
     const Axis& a = axis(l);
     Ring& ring = rings_[static_cast<std::size_t>(l)];
-    if (!ring.carries) {
-      ring.clear();
-      ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
-    }
+    if (!ring.carries) ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
     if (a.adaptive) {
       const Axis::Span tail = a.span(end - 1);
       return make(l, x, a.span(begin).first, tail.first + tail.count);
@@ -214,11 +212,15 @@ class Block {
     Ring& ring = rings_[static_cast<std::size_t>(l)];
     const std::int64_t step = loop(l).x * run_.read_bytes;
     for (std::int64_t p = from; p < to;) {
-      const std::int64_t slot = ring.slot(p);
-      std::int64_t stop = p;
-      while (stop < to && stop - p < ring.capacity - slot && !ring.holds(stop)) {
-        ring.held[ring.slot(stop)] = stop;
-        ++stop;
+      const std::int64_t slot = ring.slot(p), most = std::min(to - p, ring.capacity - slot);
+      std::int64_t stop = p + most;
+      if (ring.carries) {
+        std::int64_t missing = 0;
+        while (missing < most && ring.held[slot + missing] != p + missing) {
+          ring.held[slot + missing] = p + missing;
+          ++missing;
+        }
+        stop = p + missing;
       }
       std::byte* dst = ring.base + slot * ring.stride * run_.lane_bytes;
       if (stop == p)

@@ -264,8 +264,9 @@ void merge(const Pass& pass) {
       fill_identity(carry, pass.len, dst, pass.dst_plane);
       continue;
     }
+    const std::int64_t first = span.first - pass.origin;
     fold_row(carry, span.count, pass.len, dst, pass.dst_plane,
-             StateRows<C, A>{carry, static_cast<const A*>(pass.src), (span.first - pass.origin) % wrap, axis.dilation,
+             StateRows<C, A>{carry, static_cast<const A*>(pass.src), first < wrap ? first : first % wrap, axis.dilation,
                              wrap, pass.step, pass.src_plane, pass.id_scale});
   }
 }
@@ -338,16 +339,31 @@ HWY_INLINE void interior_line(const C& carry, const Pass& pass, const Axis& axis
   constexpr int U = packs_in_flight<C>();
   const std::int64_t L = lanes<A>();
   const auto at = [&](std::int64_t o) CENOTE_INLINED { return line + (o * axis.stride - axis.low); };
+  const bool paired = Stride == 2 && axis.dilation == 1;
   const auto some = [&]<int Packs>(std::int64_t o, std::integral_constant<int, Packs>) CENOTE_INLINED {
     const T* cell = at(o);
     State state[Packs];
-    fold<Packs>(
-        carry, axis.size,
-        [&](std::int64_t j, int u) CENOTE_INLINED {
-          const T* p = cell + j * axis.dilation + u * L * axis.stride;
-          return carry.lift(load_apart<Stride>(p, axis.stride), j * pass.id_scale);
-        },
-        state);
+    const auto tap = [&](std::int64_t j, int u) CENOTE_INLINED {
+      const T* p = cell + j * axis.dilation + u * L * axis.stride;
+      return carry.lift(load_apart<Stride>(p, axis.stride), j * pass.id_scale);
+    };
+    if constexpr (Stride == 2) {
+      // Two taps side by side are the even and the odd elements of the same two loads.
+      const auto pair = [&](std::int64_t i, int u) CENOTE_INLINED {
+        const std::int64_t j = 2 * i;
+        const T* p = cell + j + u * L * 2;
+        const auto low = load(p).v, high = load(p + L).v;
+        const State even = carry.lift(Pack<A>{hn::ConcatEven(Tag<A>(), high, low)}, j * pass.id_scale);
+        if (j + 1 == axis.size) return even;
+        return carry.combine(even, carry.lift(Pack<A>{hn::ConcatOdd(Tag<A>(), high, low)}, (j + 1) * pass.id_scale));
+      };
+      if (paired)
+        fold<Packs>(carry, (axis.size + 1) / 2, pair, state);
+      else
+        fold<Packs>(carry, axis.size, tap, state);
+    } else {
+      fold<Packs>(carry, axis.size, tap, state);
+    }
     each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + (o - begin) + u * L, pass.dst_plane); });
   };
   std::int64_t o = begin;

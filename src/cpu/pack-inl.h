@@ -266,10 +266,14 @@ HWY_INLINE void store_half(Pack<float> x, T* p) {
   const hn::Rebind<std::uint16_t, Tag<float>> half;
   hn::StoreU(narrow(x, T{}), half, reinterpret_cast<std::uint16_t*>(p));
 }
+/// Streaming is for 16 bytes and more: half a register of SSE4 is stored.
 template <class T>
 HWY_INLINE void stream_half(Pack<float> x, T* p) {
   const hn::Rebind<std::uint16_t, Tag<float>> half;
-  hn::Stream(narrow(x, T{}), half, reinterpret_cast<std::uint16_t*>(p));
+  if constexpr (hn::MaxLanes(half) * sizeof(T) >= 16)
+    hn::Stream(narrow(x, T{}), half, reinterpret_cast<std::uint16_t*>(p));
+  else
+    store_half(x, p);
 }
 HWY_INLINE void store(Pack<float> x, f16* p) { store_half(x, p); }
 HWY_INLINE void store(Pack<float> x, bf16* p) { store_half(x, p); }

@@ -188,8 +188,8 @@ class Expectation {
       case Reducer::avg: return avg(window);
       case Reducer::smooth_max: return smooth_max(window);
       case Reducer::lp: return lp(window);
+      default: return unnamed(window);
     }
-    return unnamed(window);
   }
 
   static C scalar_lowest() {
@@ -269,7 +269,7 @@ class Expectation {
     return near(result_, y, (8 + units_) * unit(result_) * std::fabs(y) + tiny());
   }
 
-  /// A reducer that has no words of its own in the reference is held against its own left fold in f64.
+  /// A reducer that has no words of its own in the reference is held against its own left fold in long double.
   Element unnamed(const Cells& window) const {
     return visit_reducer(pooling_.reducer, Params{pooling_.beta, pooling_.p}, [&](const auto& reducer) {
       using R = std::decay_t<decltype(reducer)>;
@@ -279,10 +279,11 @@ class Expectation {
         n = reference::divisor(window, static_cast<reference::Divide>(pooling_.divisor.rule()));
       }
       if constexpr (!std::is_integral_v<C>) {
-        const double y = struct_fold<double>(reducer, window, static_cast<double>(n));
-        if (R::picks) return Element::exactly(y);
-        const double scale = struct_fold<double>(reducer, window, static_cast<double>(n), true);
-        return near(result_, y, (8 + units_) * unit(result_) * std::max(std::fabs(y), std::fabs(scale)) + tiny());
+        const auto count = static_cast<long double>(n);
+        const long double y = struct_fold<long double>(reducer, window, count);
+        if (R::picks) return Element::exactly(static_cast<double>(y));
+        const long double scale = std::fabs(struct_fold<long double>(reducer, window, count, true));
+        return near(result_, y, (8 + units_) * unit(result_) * std::max(std::fabs(y), scale) + tiny());
       } else if constexpr (R::integers && !std::is_same_v<T, bool>) {
         return Element::exactly(C{struct_fold<T>(reducer, window, static_cast<T>(n))});
       } else {
