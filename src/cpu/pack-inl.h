@@ -123,6 +123,20 @@ HWY_INLINE Pack<T> select(Flags<F> yes, Pack<T> a, Pack<T> b) {
   return {hn::IfThenElse(hn::RebindMask(Tag<T>(), yes.m), a.v, b.v)};
 }
 
+/// b where it lies beyond a, or is NaN and a is not; a otherwise, also when they are equal.
+template <bool Upwards, class T>
+HWY_INLINE Pack<T> further(Pack<T> a, Pack<T> b) {
+  if constexpr (!std::is_floating_point_v<T>) return {Upwards ? hn::Max(a.v, b.v) : hn::Min(a.v, b.v)};
+#if HWY_ARCH_X86
+  // MAXPS and MINPS give their second operand for equal zeros and wherever a NaN takes part.
+  else
+    return select(is_nan(b), b, Pack<T>{Upwards ? hn::Max(b.v, a.v) : hn::Min(b.v, a.v)});
+#else
+  else
+    return select((Upwards ? b <= a : a <= b) | is_nan(a), a, b);
+#endif
+}
+
 template <class T>
 HWY_INLINE Pack<T> magnitude(Pack<T> x) {
   return {hn::Abs(x.v)};

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/reject.h"
+#include "core/views.h"
 
 namespace cenote::detail {
 namespace {
@@ -19,12 +20,7 @@ void check_input(const View& x, Type compute) {
   if (compute != compute_type(x.type))
     reject("pool", "init of type ", name(compute), " for x of type ", name(x.type), ": must be ",
            name(compute_type(x.type)), ", the type that ", name(x.type), " is folded in");
-  if (x.strides.size() != x.rank())
-    reject("pool", "x has ", x.strides.size(), " strides: shape ", x.shape, " needs one per axis");
-  if (element_count(x.shape) == 0) return;
-  if (x.data == nullptr) reject("pool", "x has no memory: shape ", x.shape, " needs some");
-  if (reinterpret_cast<std::uintptr_t>(x.data) % size_of(x.type) != 0)
-    reject("pool", "x is misaligned: its memory must be aligned to the ", size_of(x.type), " bytes of an element");
+  check_memory("pool", "x", x);
 }
 
 bool is_identity(const Axis& axis) {

@@ -6,72 +6,19 @@
 
 #include <cenote/fold.h>
 
-#include "core/checked.h"
 #include "core/parallel.h"
 #include "core/reject.h"
+#include "core/views.h"
 #include "cpu/execute.h"
 #include "plan/impl.h"
 
 namespace cenote {
 namespace {
 
-// First and last byte that a view may touch.
-std::pair<std::uintptr_t, std::uintptr_t> reach(const View& view) {
-  const auto bytes = static_cast<std::int64_t>(size_of(view.type));
-  std::int64_t low = 0, high = bytes;
-  for (int i = 0; i < view.rank(); ++i) {
-    const std::int64_t distance = (view.shape[i] - 1) * view.strides[i] * bytes;
-    (distance < 0 ? low : high) += distance;
-  }
-  const auto start = reinterpret_cast<std::uintptr_t>(view.data);
-  return {start + static_cast<std::uintptr_t>(low), start + static_cast<std::uintptr_t>(high)};
-}
-
-bool is_empty(const View& view) {
-  return std::any_of(view.shape.begin(), view.shape.end(), [](auto n) { return n == 0; });
-}
-
-bool overlap(const View& a, const View& b) {
-  if (is_empty(a) || is_empty(b)) return false;
-  const auto [a_low, a_high] = reach(a);
-  const auto [b_low, b_high] = reach(b);
-  return a_low < b_high && b_low < a_high;
-}
-
 void check_view(const std::string& who, const char* what, const View& view, Type type, const Extents& shape) {
   if (view.type != type) reject(who, what, " has type ", name(view.type), ": must be ", name(type));
   if (view.shape != shape) reject(who, what, " has shape ", view.shape, ": must be ", shape);
-  if (view.strides.size() != shape.size())
-    reject(who, what, " has ", view.strides.size(), " strides: must have one per axis, ", shape.size());
-  if (is_empty(view)) return;
-  if (view.data == nullptr) reject(who, what, " has no data: must not be null");
-  if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(type) != 0)
-    reject(who, what, " at an odd address: must be aligned to the ", size_of(type), " bytes of ", name(type));
-  Checked extent = 1;
-  for (int i = 0; i < shape.size(); ++i) {
-    const Checked step = Checked(view.strides[i]) * Checked(static_cast<std::int64_t>(size_of(type)));
-    extent = extent + (shape[i] > 1 ? Checked(shape[i] - 1) * (step.ok() && step.value() < 0 ? Checked(0) - step : step)
-                                    : Checked(0));
-  }
-  if (!extent.ok()) reject(who, what, " has strides ", view.strides, ": the array must fit the address space");
-}
-
-// No two elements may share memory: sorted by size, every stride must step over all that lies inside it.
-void check_writable(const std::string& who, const char* what, const MutableView& view) {
-  if (is_empty(view)) return;
-  std::array<std::pair<std::int64_t, std::int64_t>, max_rank> steps;
-  int count = 0;
-  for (int i = 0; i < view.rank(); ++i)
-    if (view.shape[i] > 1)
-      steps[static_cast<std::size_t>(count++)] = {view.strides[i] < 0 ? -view.strides[i] : view.strides[i],
-                                                  view.shape[i]};
-  std::sort(steps.begin(), steps.begin() + count);
-  std::int64_t inside = 0;
-  for (int i = 0; i < count; ++i) {
-    const auto [step, extent] = steps[static_cast<std::size_t>(i)];
-    if (step <= inside) reject(who, what, " has strides ", view.strides, ": no two elements may share memory");
-    inside += step * (extent - 1);
-  }
+  check_memory(who, what, view);
 }
 
 // The strides of axes of size 1 mean nothing; dropped axes get one back.

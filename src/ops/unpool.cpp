@@ -10,21 +10,13 @@
 
 #include "core/checked.h"
 #include "core/reject.h"
+#include "core/views.h"
 #include "plan/geometry.h"
 
 namespace cenote {
 namespace {
 
 constexpr const char* who = "max_unpool";
-
-void check_array(const char* what, const View& view) {
-  if (view.strides.size() != view.rank())
-    reject(who, what, " has ", view.strides.size(), " strides: must have one per axis, ", view.rank());
-  if (element_count(view.shape) == 0) return;
-  if (view.data == nullptr) reject(who, what, " has no data: must not be null");
-  if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.type) != 0)
-    reject(who, what, " at an odd address: must be aligned to the ", size_of(view.type), " bytes of ", name(view.type));
-}
 
 bool contains(const Extents& list, std::int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -170,8 +162,8 @@ Array max_unpool(const View& y, const View& indices, const Extents& shape, const
   if (y.rank() != shape.size()) reject(who, "shape ", shape, ": must have ", y.rank(), " axes, as many as y");
   if (indices.type != Type::i64) reject(who, "indices of type ", name(indices.type), ": must be i64");
   if (indices.shape != y.shape) reject(who, "indices of shape ", indices.shape, ": must have that of y, ", y.shape);
-  check_array("y", y);
-  check_array("indices", indices);
+  check_memory(who, "y", y);
+  check_memory(who, "indices", indices);
   const Extents pooled = plane_axes(who, shape.size(), plane.rank, plane.channels_last, plane.axes);
   element_count(shape);
   for (int i = 0; i < shape.size(); ++i)

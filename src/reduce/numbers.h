@@ -52,6 +52,12 @@ CENOTE_SCALAR_FN N select(bool yes, N a, N b) {
   return yes ? a : b;
 }
 
+/// b where it lies beyond a, or is NaN and a is not; a otherwise, also when they are equal.
+template <bool Upwards, class N>
+CENOTE_SCALAR_FN N further(N a, N b) {
+  return (Upwards ? b <= a : a <= b) || is_nan(a) ? a : b;
+}
+
 /// Addition that wraps for integers, as the SIMD lanes do.
 template <class N>
 CENOTE_SCALAR_FN N add(N a, N b) {

@@ -42,7 +42,7 @@ struct Extreme {
   }
   template <class N>
   CENOTE_FN Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {
-    return {{select(keeps(a.part[0], b.part[0]), a.part[0], b.part[0])}};
+    return {{further<Largest>(a.part[0], b.part[0])}};
   }
   template <class N>
   CENOTE_FN N lower(Parts<N, 1> a, N) const {
