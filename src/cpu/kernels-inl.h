@@ -49,9 +49,14 @@ struct Carry {
   using N = Pack<A>;
   using State = Parts<N, R::parts>;
   static constexpr bool is_winner = false;
+  static constexpr bool has_neutral = requires { R::template neutral<A>(); };
   R reducer;
   explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
 
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return R::template neutral<Cell>();
+  }
   HWY_INLINE State identity() const { return reducer.template identity<N>(); }
   HWY_INLINE State lift(N x, std::int64_t) const { return reducer.lift(x); }
   HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
@@ -74,7 +79,7 @@ struct Carry<Winner<R>, A> {
   using N = Pack<A>;
   using I = IndexLane<A>;
   using State = Place<N>;
-  static constexpr bool is_winner = true;
+  static constexpr bool is_winner = true, has_neutral = false;
   Winner<R> reducer;
   explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
 
@@ -378,41 +383,64 @@ HWY_INLINE void interior_line(const C& carry, const Pass& pass, const Axis& axis
   for (; o < end; ++o) single_output(carry, pass, axis, line, o, dst + (o - begin));
 }
 
-/// Lines up to this long are copied to the stack when they are too short for whole packs.
-constexpr std::int64_t short_line = 256;
+/// Lines up to this long are copied to the stack where that saves outputs from being made one by one.
+constexpr std::int64_t short_line = 512;
+
+/// How lines are read: as they lie, or copied behind `low` cells into a buffer that reaches past their end. There the
+/// padding is real where the reducer has a cell that changes nothing, so that every window is an interior one.
+struct Reading {
+  Axis axis;                     // the line as it is read
+  std::int64_t inside, outside;  // outputs made in packs
+  std::int64_t low = 0;
+  bool copied = false;
+};
+
+template <int Stride, class C>
+HWY_INLINE Reading plan_reading(const Pass& pass, std::int64_t L) {
+  const Axis& axis = *pass.axis;
+  const auto [first, last] = axis.interior();
+  Reading reading{axis, HWY_MAX(first, pass.begin), HWY_MIN(last, pass.end)};
+  const bool across = !C::is_winner && Stride > 2 && axis.dilation == 1 && axis.size >= 2 * L;
+  const bool all = reading.inside == pass.begin && reading.outside == pass.end;
+  if (Stride <= 2 && !axis.adaptive && axis.n <= short_line && (!all || pass.end - pass.begin <= L)) {
+    const std::int64_t length = (axis.out - 1) * axis.stride + (axis.size - 1) * axis.dilation + 1;
+    if (C::has_neutral && HWY_MAX(length, axis.low + axis.n) <= short_line) {
+      reading = {axis, pass.begin, pass.end, axis.low, true};
+      reading.axis.n = HWY_MAX(length, axis.low + axis.n);
+      reading.axis.low = 0;
+      return reading;
+    }
+    reading.copied = reading.outside - reading.inside <= L;
+  }
+  // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
+  if (Stride == 2 && !reading.copied && reading.outside > reading.inside &&
+      (reading.outside - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 2 > axis.n)
+    --reading.outside;
+  if (reading.outside <= reading.inside || across) reading.inside = reading.outside = pass.end;
+  return reading;
+}
 
 template <int Stride, class C, class T>
 HWY_INLINE void lines_apart(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
   const C carry(pass.params);
-  const Axis axis = *pass.axis;
-  const std::int64_t L = lanes<A>();
-  auto [inside, outside] = axis.interior();
-  inside = HWY_MAX(inside, pass.begin);
-  outside = HWY_MIN(outside, pass.end);
-  // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
-  const bool roomy = Stride == 2 && outside > inside &&
-                     (outside - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 2 > axis.n;
-  const bool across = !C::is_winner && Stride > 2 && axis.dilation == 1 && axis.size >= 2 * L;
-  const bool copied = Stride <= 2 && axis.n <= short_line && outside - inside < L + (roomy ? 1 : 0);
-  if (outside <= inside || across) inside = outside = pass.end;
-  const std::int64_t packed = roomy && !copied ? outside - 1 : outside;
+  const Reading reading = plan_reading<Stride, C>(pass, lanes<A>());
   T buffer[short_line + 2 * 64];
+  if constexpr (C::has_neutral)
+    if (reading.copied) std::fill(buffer, buffer + reading.axis.n, static_cast<T>(C::template neutral<A>()));
   for (std::int64_t row = 0; row < pass.rows; ++row) {
     const T* line = static_cast<const T*>(pass.src) + row * pass.src_row;
     A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
-    for (std::int64_t o = pass.begin; o < inside; ++o)
-      single_output(carry, pass, axis, line, o, dst + (o - pass.begin));
-    if (inside < packed) {
-      const T* source = line;
-      if (copied) {
-        std::memcpy(static_cast<void*>(buffer), line, static_cast<std::size_t>(axis.n) * sizeof(T));
-        source = buffer;
-      }
-      interior_line<Stride>(carry, pass, axis, source, inside, packed, dst + (inside - pass.begin), copied);
+    for (std::int64_t o = pass.begin; o < reading.inside; ++o)
+      single_output(carry, pass, *pass.axis, line, o, dst + (o - pass.begin));
+    if (reading.inside < reading.outside) {
+      const std::size_t bytes = static_cast<std::size_t>(pass.axis->n) * sizeof(T);
+      if (reading.copied && bytes > 0) std::memcpy(static_cast<void*>(buffer + reading.low), line, bytes);
+      interior_line<Stride>(carry, pass, reading.axis, reading.copied ? buffer : line, reading.inside, reading.outside,
+                            dst + (reading.inside - pass.begin), reading.copied);
     }
-    for (std::int64_t o = HWY_MAX(packed, inside); o < pass.end; ++o)
-      single_output(carry, pass, axis, line, o, dst + (o - pass.begin));
+    for (std::int64_t o = reading.outside; o < pass.end; ++o)
+      single_output(carry, pass, *pass.axis, line, o, dst + (o - pass.begin));
   }
 }
 

@@ -1,6 +1,7 @@
 // The abstract number as a SIMD pack: the functions of reduce/numbers.h over Highway vectors, loads and stores.
 // Included once per target, inside the toggle of the translation unit that includes it.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -16,6 +16,7 @@ struct Parts {
 //   integers             whether it is defined for integers
 //   picks                whether its value is one of the cells, so that it has a winner; then keeps(a, b) chooses
 //   identity, lift       of nothing, of one cell
+//   neutral              if there is one: a cell that changes no result, whatever stands beside it
 //   combine(a, b)        of two neighbouring ranges of cells, a before b
 //   lower(a, n)          the value; n is what `counts` names: a divisor, a number of padded cells, or unused
 enum class Counts { none, divisor, padded };
@@ -28,6 +29,12 @@ struct Extreme {
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Extreme(const Params&) {}
 
+  template <class Cell>
+  static constexpr Cell neutral() {
+    using Limits = std::numeric_limits<Cell>;
+    if (Limits::has_infinity) return Largest ? -Limits::infinity() : Limits::infinity();
+    return Largest ? Limits::lowest() : Limits::max();
+  }
   template <class N>
   CENOTE_FN Parts<N, 1> identity() const {
     return {{Largest ? lowest<N>() : highest<N>()}};
@@ -59,6 +66,10 @@ struct Sum {
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Sum(const Params&) {}
 
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return Cell{0};
+  }
   template <class N>
   CENOTE_FN Parts<N, 1> identity() const {
     return {{number<N>(0)}};
@@ -135,6 +146,10 @@ struct Lp {
   CENOTE_FN explicit Lp(const Params& params) : p(params.p) {}
   double p;
 
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return Cell{0};
+  }
   template <class N>
   CENOTE_FN Parts<N, 2> identity() const {
     return {{number<N>(0), number<N>(0)}};
