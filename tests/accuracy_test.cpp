@@ -157,5 +157,20 @@ TEST(Accuracy, IntegerAveragesRoundOnceToFloat) {
   EXPECT_TRUE(holds(avg_pool(large, {.size = {3}}), {1}, {2147483648.0}));
 }
 
+TEST(Accuracy, CountsThatAFloatCannotHold) {
+  EXPECT_TRUE(holds(avg_pool(array<float>({1}, {1e38}), {.size = {1}}, 1e39), {1}, {0.1}, 1e-7));
+  EXPECT_TRUE(holds(avg_pool(array<float>({1}, {1e-40}), {.size = {1}}, 1e-42), {1}, {100}, 1));
+  // 2^132 taps, one of them real.
+  const std::int64_t k = std::int64_t{1} << 33;
+  const Padding::Sides sides(k / 2, k / 2 - 1);
+  const Window huge{.size = {k, k, k, k}, .padding = {sides, sides, sides, sides}};
+  EXPECT_TRUE(
+      holds(avg_pool(array<float>({1, 1, 1, 1}, {1e20}), huge), {1, 1, 1, 1}, {1e20 / std::ldexp(1, 132)}, 1e-26));
+  const double zeros = 132 * std::log(2.0);
+  EXPECT_TRUE(holds(smooth_max_pool(array<float>({1, 1, 1, 1}, {5}), huge, 1), {1, 1, 1, 1}, {zeros}, 1e-4));
+  EXPECT_TRUE(holds(smooth_max_pool(array<float>({1, 1, 1, 1}, {5}), huge, 100), {1, 1, 1, 1}, {5}, 1e-5));
+  EXPECT_TRUE(holds(smooth_max_pool(array<float>({1, 1, 1, 1}, {-inf}), huge, -1), {1, 1, 1, 1}, {-inf}));
+}
+
 }  // namespace
 }  // namespace cenote::test

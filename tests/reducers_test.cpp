@@ -153,7 +153,8 @@ TEST(ReducerLaws, TheStructsAgreeWithTheReference) {
         const auto expected = Expectation<double>(pooling, {n}, x, Type::f64).values()[0];
         visit_reducer(reducer, params, [&](const auto& object) {
           using R = std::decay_t<decltype(object)>;
-          const double count = R::counts == scalar::Counts::divisor ? static_cast<double>(n) : 0;
+          // A divisor, or the logarithm of no padded cells.
+          const double count = R::counts == scalar::Counts::divisor ? static_cast<double>(n) : std::log(0.0);
           const double value = object.lower(fold(object, cells, 0, cells.size()), count);
           RC_LOG() << name(reducer) << " is " << value << ", expected " << expected << "\n";
           RC_ASSERT(expected.holds(value));

@@ -37,7 +37,7 @@ void check_memory(std::string_view who, std::string_view what, const View& view)
   if (view.data == nullptr) reject(who, what, " has no data: must not be null");
   const auto bytes = static_cast<std::int64_t>(size_of(view.type));
   if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.type) != 0)
-    reject(who, what, " at an odd address: must be aligned to the ", bytes, " bytes of ", name(view.type));
+    reject(who, what, " is misaligned: its address must be a multiple of the ", bytes, " bytes of ", name(view.type));
   Checked extent = bytes;
   for (int i = 0; i < view.rank(); ++i) {
     if (view.shape[i] <= 1) continue;

@@ -4,6 +4,7 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/copy.h"
 #include "cpu/scratch.h"
@@ -26,11 +27,17 @@ constexpr std::int64_t largest_table = 4096;
 
 bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
 
-// Integer averages: exact sums, one division in double precision, one rounding.
+// One division in double precision, one rounding.
 template <class Sum>
 void divide(float* dst, const Sum* sums, const double* counts, double count, std::int64_t n) noexcept {
   for (std::int64_t i = 0; i < n; ++i)
     dst[i] = static_cast<float>(static_cast<double>(sums[i]) / (counts ? counts[i] : count));
+}
+
+void divide_line(Type lane, float* dst, const void* sums, const double* counts, double count, std::int64_t n) noexcept {
+  if (lane == Type::u64) return divide(dst, static_cast<const std::uint64_t*>(sums), counts, count, n);
+  if (lane == Type::i64) return divide(dst, static_cast<const std::int64_t*>(sums), counts, count, n);
+  return divide(dst, static_cast<const float*>(sums), counts, count, n);
 }
 
 }  // namespace
@@ -49,8 +56,7 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView
       y_(static_cast<std::byte*>(y.data)),
       indices_(static_cast<std::byte*>(indices.data)),
       finish_type_(writes_directly(plan.lane_type, plan.output_type) ? plan.output_type : plan.lane_type),
-      stream_(stream),
-      divided_(is_integer(plan.type) && plan.traits.counts == Counts::divisor) {
+      stream_(stream) {
   kernels_ = kernels(finish_type_, reducer, false);
   std::int64_t scale = 1;
   for (int l = layout.depth - 1; l >= 0; --l) {
@@ -171,24 +177,20 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
   std::byte* dst = e.y_ + y * out_bytes;
   Finish call{states + first * lane_bytes, plane, n,         counts_ ? lane_counts_ + first * lane_bytes : nullptr,
               e.plan_.count.value_or(0),   dst,   e.stream_, e.plan_.params};
-  if (step == 1 && e.finish_type_ == to) return e.kernels_.finish(call);
+  const bool late = e.plan_.divides_late;
+  if (step == 1 && e.finish_type_ == to && !late) return e.kernels_.finish(call);
 
   Scratch& scratch = Scratch::of_this_thread();
   const auto mark = scratch.mark();
   call.stream = false;
   call.dst = scratch.take(n * 8);
   std::byte* values = scratch.take(n * 8);
-  if (e.divided_) {
-    const double* counts = counts_ ? counts_ + first : nullptr;
-    auto* quotients = reinterpret_cast<float*>(values);
-    if (e.plan_.lane_type == Type::u64)
-      divide(quotients, static_cast<const std::uint64_t*>(call.src), counts, call.count, n);
-    else
-      divide(quotients, static_cast<const std::int64_t*>(call.src), counts, call.count, n);
-  } else {
+  if (late)
+    divide_line(e.plan_.lane_type, static_cast<float*>(call.dst), call.src, counts_ ? counts_ + first : nullptr,
+                call.count, n);
+  else
     e.kernels_.finish(call);
-    narrow_line(to, values, e.finish_type_, call.dst, n);
-  }
+  narrow_line(to, values, late ? Type::f32 : e.finish_type_, call.dst, n);
   scatter_line(to, dst, step, values, n);
   scratch.release(mark);
 }
@@ -214,7 +216,7 @@ void Emitter::Block::count_cells(const Line& line) {
     const double inside = real * cells(last, o, true), whole = all * cells(last, o, false);
     const double divisor = clipped ? whole : inside;
     // A window without cells has the sum 0, and 0 is its average.
-    std::fill(counts, counts + len_, padded ? whole - inside : divisor > 0 ? divisor : 1.0);
+    std::fill(counts, counts + len_, padded ? std::log(whole - inside) : divisor > 0 ? divisor : 1.0);
     counts += len_;
   }
 }

@@ -52,7 +52,7 @@ class Emitter {
   std::byte* indices_;
   Kernels kernels_;   // of the type that finish() writes
   Type finish_type_;  // that type: the output's, or the lane type where they differ
-  bool stream_, divided_;
+  bool stream_;
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
   std::vector<std::int64_t> table_;  // spread() of every number, where it is the same for all windows

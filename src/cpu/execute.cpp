@@ -352,8 +352,7 @@ void cut(Run& run) {
 void execute(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices) {
   if (element_count(y.shape) == 0) return;
   const bool winner = plan.index_type.has_value();
-  const bool divided = is_integer(plan.type) && plan.traits.counts == Counts::divisor;
-  const Reducer reducer = divided ? Reducer::sum : plan.pooling.reducer;
+  const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
   Layout layout = make_layout(plan, x, y, indices);
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;

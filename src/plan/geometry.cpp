@@ -21,9 +21,9 @@ Extents consecutive(int first, int count) {
 }
 
 void check_pooled_rank(std::string_view who, std::int64_t count, int rank) {
-  if (count < 1 || count > most_pooled)
-    reject(who, "pooled axes: ", count, " of them: there must be 1 to ", most_pooled);
-  if (count > rank) reject(who, "window has ", count, " axes: the array has only ", rank);
+  if (count < 1 || count > most_pooled || count > rank)
+    reject(who, "pooled axes = ", count, ": must be from 1 to ", std::min(most_pooled, rank), " for an array of rank ",
+           rank);
 }
 
 Extents named_axes(std::string_view who, const Extents& axes, int rank) {
@@ -48,8 +48,8 @@ Extents listed_axes(std::string_view who, int count, bool channels_last, const s
   }
   check_pooled_rank(who, count, rank);
   if (channels_last && count + 1 > rank)
-    reject(who, "window has ", count, " axes with channels_last: the array has ", rank,
-           ", one of which holds the channels");
+    reject(who, "pooled axes = ", count, " with channels_last: must be from 1 to ", rank - 1, " for an array of rank ",
+           rank, ", one axis of which holds the channels");
   return consecutive(rank - count - (channels_last ? 1 : 0), count);
 }
 
@@ -66,6 +66,13 @@ Extents positive(std::string_view who, std::string_view what, const PerAxis& giv
   return given.is_scalar() ? Extents::filled(count, values[0]) : values;
 }
 
+std::string show(std::span<const Padding::Sides> sides) {
+  std::string text;
+  for (const auto& side : sides)
+    text += (text.empty() ? "((" : ", (") + std::to_string(side.low) + ", " + std::to_string(side.high) + ")";
+  return text.empty() ? "()" : text + ")";
+}
+
 std::vector<Padding::Sides> sides_of(std::string_view who, const Padding& padding, int count) {
   std::vector<Padding::Sides> sides(static_cast<std::size_t>(count));
   if (padding.rule() != Padding::Rule::explicit_sides) return sides;
@@ -76,8 +83,8 @@ std::vector<Padding::Sides> sides_of(std::string_view who, const Padding& paddin
     return sides;
   }
   if (given.size() != sides.size())
-    reject(who, "padding has ", given.size(), " entries: must have ", count,
-           ", one per pooled axis, each an integer or a (low, high) pair; for one axis ((low, high),)");
+    reject(who, "padding = ", show(given), ": must have ", count,
+           " entries, one per pooled axis, each an integer or a (low, high) pair; for one axis ((low, high),)");
   for (std::size_t i = 0; i < sides.size(); ++i)
     if (given[i].low < 0 || given[i].high < 0)
       reject(who, "padding[", i, "] = (", given[i].low, ", ", given[i].high, "): must be at least 0");
@@ -172,7 +179,7 @@ Geometry resolve_adaptive(std::string_view who, const Adaptive& region, const Ex
       continue;
     }
     fitting(who, static_cast<int>(geometry.pooled[i]), "bins", Checked(n) + Checked(out));
-    const std::int64_t largest = (n + out - std::gcd(n, out) + out - 1) / out;
+    const std::int64_t largest = (n - std::gcd(n, out) + out - 1) / out + 1;
     geometry.axes.push_back(Axis{n, std::max<std::int64_t>(largest, 1), 1, 1, 0, 0, out, true});
   }
   return geometry;

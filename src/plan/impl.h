@@ -22,8 +22,9 @@ struct Plan::Impl {
   Type lane_type = Type::f32;  // what the kernels compute in
   std::optional<Type> index_type;
   Params params;
-  /// What `finish` divides by or adds: the same everywhere, or (nullopt) computed from the geometry.
+  /// What `lower` of the reducer is given: the same everywhere, or (nullopt) computed from the geometry.
   std::optional<double> count;
+  bool divides_late = false;  // in f64, after the kernels have summed
   std::int64_t bytes = 0;
   Algorithm algorithm;
 };

@@ -56,11 +56,9 @@ void check_params(const Plan::Impl& plan) {
   }
   if (pooling.reducer == Reducer::lp && !(pooling.p >= 1))
     reject(plan.who, "p = ", pooling.p, ": must be at least 1 (infinity is the largest magnitude)");
-  if (plan.traits.counts == Counts::divisor && pooling.divisor.rule() == Divisor::Rule::number) {
-    const double divisor = in_compute_type(pooling.divisor.number(), plan.type);
-    if (!std::isfinite(divisor) || !(divisor > 0))
-      reject(plan.who, "divisor = ", pooling.divisor.number(), ": must be finite and greater than 0");
-  }
+  const double divisor = pooling.divisor.number();
+  if (plan.traits.counts == Counts::divisor && !(std::isfinite(divisor) && divisor > 0))
+    reject(plan.who, "divisor = ", divisor, ": must be finite and greater than 0");
 }
 
 // The narrowest type for the row-major number of a tap.
@@ -104,6 +102,17 @@ Type lane_type(const Plan::Impl& plan) {
   return is_half(result) ? Type::f32 : result == Type::boolean ? Type::u8 : result;
 }
 
+// Whether sums are divided in f64 after the kernels: those of integers, and those whose divisor f32 cannot hold.
+bool divides_late(const Plan::Impl& plan) {
+  if (plan.traits.counts != Counts::divisor) return false;
+  double largest = 1;
+  for (const Axis& axis : plan.geometry.axes) largest *= static_cast<double>(axis.size);
+  if (plan.pooling.divisor.rule() == Divisor::Rule::number) largest = plan.pooling.divisor.number();
+  using Limits = std::numeric_limits<float>;
+  return is_integer(plan.type) ||
+         (plan.lane_type == Type::f32 && !(largest >= Limits::min() && largest <= Limits::max()));
+}
+
 // The count that all windows share, if they do.
 std::optional<double> shared_count(const Plan::Impl& plan) {
   if (plan.traits.counts == Counts::none) return 0.0;
@@ -116,7 +125,7 @@ std::optional<double> shared_count(const Plan::Impl& plan) {
   }
   if (plan.traits.counts == Counts::padded) {
     const bool none = all_inside || adaptive || plan.pooling.pad == SmoothPadding::ignore;
-    return none ? std::optional<double>(0.0) : std::nullopt;
+    return none ? std::optional(-std::numeric_limits<double>::infinity()) : std::nullopt;  // the logarithm of 0
   }
   if (plan.pooling.divisor.rule() == Divisor::Rule::number) return plan.pooling.divisor.number();
   if (all_inside) return taps;
@@ -126,11 +135,13 @@ std::optional<double> shared_count(const Plan::Impl& plan) {
 
 std::int64_t total_bytes(const Plan::Impl& plan) {
   const auto size = [](Type type) { return Checked(static_cast<std::int64_t>(size_of(type))); };
-  const Checked outputs(element_count(plan.geometry.output_shape));
+  Checked outputs = 1;
+  for (const std::int64_t n : plan.geometry.output_shape) outputs = outputs * Checked(n);
   Checked bytes = Checked(element_count(plan.shape)) * size(plan.type) + outputs * size(plan.output_type);
   if (plan.index_type) bytes = bytes + outputs * size(*plan.index_type);
   if (!bytes.ok())
-    reject(plan.who, "shape ", plan.shape, " to ", plan.geometry.output_shape, ": all bytes must fit 64 bits");
+    reject(plan.who, "output of shape ", plan.geometry.output_shape, " for x of shape ", plan.shape,
+           ": the bytes of both must fit 64 bits");
   return bytes.value();
 }
 
@@ -152,6 +163,7 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   if (pooling.indices) plan->index_type = *pooling.indices == IndexKind::offset ? offset_type(*plan) : Type::i64;
   plan->params = {in_compute_type(pooling.beta, type), in_compute_type(pooling.p, type)};
   plan->count = shared_count(*plan);
+  plan->divides_late = divides_late(*plan);
   plan->bytes = total_bytes(*plan);
   const std::int64_t parts = pooling.indices ? 2 : plan->traits.parts;
   plan->algorithm = choose(plan->geometry, shape, parts * static_cast<std::int64_t>(size_of(plan->lane_type)));

@@ -18,7 +18,8 @@ struct Parts {
 //   identity, lift       of nothing, of one cell
 //   neutral              if there is one: a cell that changes no result, whatever stands beside it
 //   combine(a, b)        of two neighbouring ranges of cells, a before b
-//   lower(a, n)          the value; n is what `counts` names: a divisor, a number of padded cells, or unused
+//   lower(a, n)          the value; n is what `counts` names: a divisor, the logarithm of a number of padded cells, or
+//                        unused
 enum class Counts { none, divisor, padded };
 
 /// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
@@ -127,14 +128,11 @@ struct SmoothMax {
     const N scale = select(other == top, one, exponential(gap));
     return {{top, select(keep, a.part[1] + b.part[1] * scale, a.part[1] * scale + b.part[1])}};
   }
-  /// n padded cells count as zeros.
+  /// n is the logarithm of the number of padded cells: as many zeros are one cell of value n/beta.
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N n) const {
-    const N zero = number<N>(0);
-    const Parts<N, 2> padded = combine(a, Parts<N, 2>{{zero, n}});
-    const auto bare = n == zero;
-    const N top = select(bare, a.part[0], padded.part[0]), sum = select(bare, a.part[1], padded.part[1]);
-    return top + logarithm(sum) / number<N>(beta);
+    const Parts<N, 2> whole = combine(a, lift(n / number<N>(beta)));
+    return whole.part[0] + logarithm(whole.part[1]) / number<N>(beta);
   }
 };
 

@@ -274,7 +274,8 @@ class Expectation {
     return visit_reducer(pooling_.reducer, Params{pooling_.beta, pooling_.p}, [&](const auto& reducer) {
       using R = std::decay_t<decltype(reducer)>;
       std::int64_t n = 0;
-      if (R::counts == scalar::Counts::padded) n = pooling_.pad == SmoothPadding::zero ? window.padded() : 0;
+      if (R::counts == scalar::Counts::padded)
+        n = std::log(pooling_.pad == SmoothPadding::zero ? static_cast<double>(window.padded()) : 0.0);
       if (R::counts == scalar::Counts::divisor) {
         n = reference::divisor(window, static_cast<reference::Divide>(pooling_.divisor.rule()));
       }
