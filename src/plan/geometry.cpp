@@ -22,7 +22,7 @@ Extents consecutive(int first, int count) {
 
 void check_pooled_rank(std::string_view who, std::int64_t count, int rank) {
   if (count < 1 || count > most_pooled || count > rank)
-    reject(who, "pooled axes = ", count, ": must be from 1 to ", std::min(most_pooled, rank), " for an array of rank ",
+    reject(who, "window axes = ", count, ": must be from 1 to ", std::min(most_pooled, rank), " for an array of rank ",
            rank);
 }
 
@@ -48,7 +48,7 @@ Extents listed_axes(std::string_view who, int count, bool channels_last, const s
   }
   check_pooled_rank(who, count, rank);
   if (channels_last && count + 1 > rank)
-    reject(who, "pooled axes = ", count, " with channels_last: must be from 1 to ", rank - 1, " for an array of rank ",
+    reject(who, "window axes = ", count, " with channels_last: must be from 1 to ", rank - 1, " for an array of rank ",
            rank, ", one axis of which holds the channels");
   return consecutive(rank - count - (channels_last ? 1 : 0), count);
 }
@@ -83,8 +83,8 @@ std::vector<Padding::Sides> sides_of(std::string_view who, const Padding& paddin
     return sides;
   }
   if (given.size() != sides.size())
-    reject(who, "padding = ", show(given), ": must have ", count,
-           " entries, one per pooled axis, each an integer or a (low, high) pair; for one axis ((low, high),)");
+    reject(who, "padding = ", show(given), " has ", given.size(), " entries: must have ", count,
+           ", one per pooled axis, each an integer or a (low, high) pair; for one axis ((low, high),)");
   for (std::size_t i = 0; i < sides.size(); ++i)
     if (given[i].low < 0 || given[i].high < 0)
       reject(who, "padding[", i, "] = (", given[i].low, ", ", given[i].high, "): must be at least 0");

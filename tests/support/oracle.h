@@ -274,13 +274,13 @@ class Expectation {
     return visit_reducer(pooling_.reducer, Params{pooling_.beta, pooling_.p}, [&](const auto& reducer) {
       using R = std::decay_t<decltype(reducer)>;
       std::int64_t n = 0;
-      if (R::counts == scalar::Counts::padded)
-        n = std::log(pooling_.pad == SmoothPadding::zero ? static_cast<double>(window.padded()) : 0.0);
+      if (R::counts == scalar::Counts::padded) n = pooling_.pad == SmoothPadding::zero ? window.padded() : 0;
       if (R::counts == scalar::Counts::divisor) {
         n = reference::divisor(window, static_cast<reference::Divide>(pooling_.divisor.rule()));
       }
       if constexpr (!std::is_integral_v<C>) {
-        const auto count = static_cast<long double>(n);
+        const auto cells = static_cast<long double>(n);
+        const long double count = R::counts == scalar::Counts::padded ? std::log(cells) : cells;
         const long double y = struct_fold<long double>(reducer, window, count);
         if (R::picks) return Element::exactly(static_cast<double>(y));
         const long double scale = std::fabs(struct_fold<long double>(reducer, window, count, true));
