@@ -164,6 +164,20 @@ constexpr int packs_in_flight() {
   return sizeof(typename C::State) == sizeof(typename C::N) ? 4 : 1;
 }
 
+/// Few long rows, one after the other into the result: memory is read in the order of its addresses.
+template <class C, class A, class Source>
+HWY_INLINE void add_rows(const C& carry, std::int64_t count, std::int64_t len, A* dst, std::int64_t plane,
+                         const Source& source) {
+  const std::int64_t L = lanes<A>();
+  for (std::int64_t j = 0; j < count; ++j) {
+    for (std::int64_t i = 0; i < len; i += L) {
+      const auto cells = HWY_LIKELY(i + L <= len) ? source.whole(j, i) : source.rest(j, i, len);
+      const auto state = j == 0 ? cells : carry.combine(carry.load_state(dst + i, plane, 0), cells);
+      carry.store_state(state, dst + i, plane);
+    }
+  }
+}
+
 // Rows: one output row of `len` lanes from `count` source rows. Source(j, at_lane) gives the state of row j.
 template <class C, class A, class Source>
 HWY_INLINE void fold_row(const C& carry, std::int64_t count, std::int64_t len, A* dst, std::int64_t plane,
@@ -171,6 +185,8 @@ HWY_INLINE void fold_row(const C& carry, std::int64_t count, std::int64_t len, A
   using State = typename C::State;
   constexpr int U = packs_in_flight<C>();
   const std::int64_t L = lanes<A>();
+  if constexpr (U > 1 && Source::is_raw)
+    if (count > 1 && count <= group_cells && len > U * L) return add_rows(carry, count, len, dst, plane, source);
   std::int64_t i = 0;
   if constexpr (U > 1) {
     for (; i + U * L <= len; i += U * L) {
@@ -192,6 +208,7 @@ HWY_INLINE void fold_row(const C& carry, std::int64_t count, std::int64_t len, A
 /// Rows of raw elements: nothing past a row may be read, so the last pack overlaps the one before it.
 template <class C, class T>
 struct RawRows {
+  static constexpr bool is_raw = true;
   const C& carry;
   const T* first;
   std::int64_t distance, id_scale;
@@ -203,6 +220,10 @@ struct RawRows {
     const T* p = first + j * distance + i;
     return carry.lift(HWY_LIKELY(len >= lanes<T>()) ? load(p) : load_first(p, len), j * id_scale);
   }
+  /// The lanes from i on, fewer than a pack.
+  HWY_INLINE typename C::State rest(std::int64_t j, std::int64_t i, std::int64_t len) const {
+    return carry.lift(load_first(first + j * distance + i, len - i), j * id_scale);
+  }
   HWY_INLINE std::int64_t place(std::int64_t i, std::int64_t len, std::int64_t L) const {
     return i + L <= len ? i : HWY_MAX(len - L, 0);
   }
@@ -211,6 +232,7 @@ struct RawRows {
 /// Rows of states, possibly in a ring: their memory reaches a pack beyond every row.
 template <class C, class A>
 struct StateRows {
+  static constexpr bool is_raw = false;
   const C& carry;
   const A* base;
   std::int64_t first, dilation, wrap, step, plane, id_scale;
