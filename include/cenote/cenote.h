@@ -6,6 +6,7 @@
 #include <cenote/error.h>
 #include <cenote/extents.h>
 #include <cenote/fold.h>
+#include <cenote/graph.h>
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
 #include <cenote/problem.h>
