@@ -11,6 +11,8 @@
 #include <cenote/pooling.h>
 #include <cenote/problem.h>
 #include <cenote/reducers.h>
+#include <cenote/signature.h>
+#include <cenote/static_graph.h>
 #include <cenote/types.h>
 #include <cenote/version.h>
 #include <cenote/window.h>
