@@ -144,16 +144,16 @@ class RandomGraph {
   void map(const Entry& x) {
     using namespace detail;
     const Extents flat{-1};
-    switch (between(0, smooth_ ? 5 : 6)) {
+    switch (between(0, smooth_ ? 4 : 6)) {
       case 0: return keep(graph::neg(x.first), autodiff::neg_op(), {x.second});
       case 1: return keep(graph::scale(x.first, 0.5), autodiff::scale_op(0.5), {x.second});
       case 2: return keep(graph::reshape(x.first, flat), autodiff::reshape_op(flat), {x.second});
       case 3: return keep(graph::mean(x.first), autodiff::mean_op(), {x.second});
-      case 4: return values.emplace_back(graph::detach(x.first), x.second), void();
-      case 5: {
+      case 4: {
         const Array small = run_op(autodiff::scale_op(0.01), {x.second});
         return keep(graph::exp(graph::scale(x.first, 0.01)), autodiff::exp_op(), {small});
       }
+      case 5: return values.emplace_back(graph::detach(x.first), x.second), void();
       default: return keep(graph::relu(x.first), autodiff::relu_op(), {x.second});
     }
   }
