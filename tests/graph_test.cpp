@@ -147,10 +147,11 @@ TEST(Graph, StridedInputsAndOutputsAreServed) {
 TEST(Graph, ErrorsNameTheNodeWhatItWantsAndWhatItGot) {
   Builder b, other;
   const Var x = b.input(Type::f32, {3, 4}, "x"), y = b.input(Type::f32, {5}, "y"), z = other.input(Type::f32, {3, 4});
-  EXPECT_TRUE(rejects([&] { max_pool(x, {.size = {2, 9}}); }, {"[graph] node 2 (max_pool): ", "9", "%0 f32 (3, 4)"}));
-  EXPECT_TRUE(rejects([&] { max_pool(x, {.size = {2, 0}}); }, {"[graph] node 2 (max_pool): window[1] = 0"}));
-  EXPECT_TRUE(rejects([&] { add(x, y); }, {"[graph] node 2 (add): ", "(3, 4)", "(5,)"}));
-  EXPECT_TRUE(rejects([&] { add(x, b.input(Type::f64, {3, 4})); }, {"[graph] node", "f32", "f64"}));
+  const Var wide = b.constant(counting<double>({3, 4}));
+  EXPECT_TRUE(rejects([&] { max_pool(x, {.size = {2, 9}}); }, {"[graph] node 3 (max_pool): ", "9", "%0 f32 (3, 4)"}));
+  EXPECT_TRUE(rejects([&] { max_pool(x, {.size = {2, 0}}); }, {"[graph] node 3 (max_pool): window[1] = 0"}));
+  EXPECT_TRUE(rejects([&] { add(x, y); }, {"[graph] node 3 (add): ", "(3, 4)", "(5,)"}));
+  EXPECT_TRUE(rejects([&] { add(x, wide); }, {"[graph] node", "f32", "f64"}));
   EXPECT_TRUE(rejects([&] { reshape(x, {5, 5}); }, {"[graph] node", "(reshape)", "(5, 5)", "(3, 4)"}));
   EXPECT_TRUE(rejects([&] { add(x, z); }, {"[graph] node", "argument 1", "another builder"}));
   EXPECT_TRUE(rejects([&] { b.compile({x, z}); }, {"[graph] compile", "argument 1", "another builder"}));

@@ -34,16 +34,30 @@ std::vector<Maybe> call_rule(const Nodes& nodes, int number, std::size_t expecte
   }
 }
 
+bool any_of(const std::vector<bool>& marked, std::span<const Value> values) {
+  return std::any_of(values.begin(), values.end(), [&](Value value) { return marked[at(value)]; });
+}
+
 // Whether each value depends on an input in a way that has a derivative.
 std::vector<bool> active_values(const Nodes& nodes, std::span<const Value> inputs, std::span<const int> order) {
   std::vector<bool> active(static_cast<std::size_t>(nodes.values()), false);
   for (const Value input : inputs) active[at(input)] = is_float(nodes.signature(input).type);
   for (const int number : order) {
     const Node& node = nodes[number];
-    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [&](Value v) { return active[at(v)]; });
+    const bool any = any_of(active, node.inputs);
     for (const Value output : node.outputs) active[at(output)] = any && is_float(nodes.signature(output).type);
   }
   return active;
+}
+
+// Whether each value reaches an output in a way that has a derivative.
+std::vector<bool> useful_values(const Nodes& nodes, std::span<const Value> outputs, std::span<const int> order) {
+  std::vector<bool> useful(static_cast<std::size_t>(nodes.values()), false);
+  for (const Value output : outputs) useful[at(output)] = true;
+  for (auto number = order.rbegin(); number != order.rend(); ++number)
+    if (any_of(useful, nodes[*number].outputs))
+      for (const Value input : nodes[*number].inputs) useful[at(input)] = true;
+  return useful;
 }
 
 bool any_flows(std::span<const Maybe> derivatives) {
@@ -91,9 +105,11 @@ Derivative tangents_of(const Nodes& nodes, std::span<const Value> inputs, std::s
     d.seeds.push_back(d.nodes.input(signature, seed_name(nodes, "tangent", "input", inputs[i], i)));
     tangents[at(inputs[i])] = d.seeds.back();
   }
-  for (const int number : needed_nodes(nodes, outputs)) {
+  const std::vector<int> order = needed_nodes(nodes, outputs);
+  const std::vector<bool> useful = useful_values(nodes, outputs, order);
+  for (const int number : order) {
     const std::vector<Maybe> given = pick(tangents, nodes[number].inputs);
-    if (!any_flows(given)) continue;
+    if (!any_flows(given) || !any_of(useful, nodes[number].outputs)) continue;
     const auto made = call_rule(nodes, number, nodes[number].outputs.size(), [&](const Node& node) {
       return node.op->jvp(d.nodes, node.inputs, node.outputs, given);
     });
@@ -120,9 +136,7 @@ Derivative cotangents_of(const Nodes& nodes, std::span<const Value> inputs, std:
   for (auto number = order.rbegin(); number != order.rend(); ++number) {
     const Node& node = nodes[*number];
     const std::vector<Maybe> given = pick(cotangents, node.outputs);
-    if (!any_flows(given) ||
-        std::none_of(node.outputs.begin(), node.outputs.end(), [&](Value v) { return active[at(v)]; }))
-      continue;
+    if (!any_flows(given) || !any_of(active, node.outputs)) continue;
     const auto made = call_rule(nodes, *number, node.inputs.size(),
                                 [&](const Node& n) { return n.op->vjp(d.nodes, n.inputs, n.outputs, given); });
     for (std::size_t i = 0; i < made.size(); ++i)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -72,7 +73,8 @@ class Nodes final : public Tracer {
   Prepared prepare(const Op& op, std::span<const Value> inputs) const;
 
   std::vector<Node> nodes_;
-  std::vector<Entry> entries_;
+  // A deque, so that signatures stay where they are while rules add nodes.
+  std::deque<Entry> entries_;
   std::map<Key, int> known_;
 };
 
