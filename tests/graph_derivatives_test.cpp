@@ -8,6 +8,8 @@
 
 #include <cenote/cenote.h>
 
+#include "autodiff/eager.h"
+#include "autodiff/pool_ops.h"
 #include "support/arrays.h"
 #include "support/graphs.h"
 #include "support/property.h"
@@ -105,6 +107,35 @@ TEST(GraphDerivatives, TangentsAreSlopes) {
   });
 }
 
+// A pooling in a graph, against its rules run at once.
+TEST(GraphDerivatives, APoolingGivesTheBitsOfItsRulesAlone) {
+  for (const Reducer reducer : all_reducers) {
+    check(60, [&] {
+      Case c = *cases(reducer, Region::small);
+      c.pooling.indices.reset();
+      c.pooling.dtype.reset();
+      const Type type = detail::one_of<Type>({Type::f16, Type::bf16, Type::f32, Type::f64});
+      const Array x = eighths(type, c.shape, c.seed);
+      Builder b;
+      std::optional<Program> p;
+      try {
+        p = b.compile({pool(b.input(type, c.shape), c.pooling)});
+      } catch (const std::invalid_argument&) {
+        return;  // not a pooling that can be planned
+      }
+      const Array dx = eighths(type, c.shape, 5), gy = eighths(type, p->outputs()[0].shape, 6);
+      const autodiff::OpPtr op = autodiff::pool_op(c.pooling);
+      autodiff::EagerTracer t;
+      const std::vector<autodiff::Value> in{t.borrow(x)}, out = t.apply(op, in);
+      const auto tangent = op->jvp(t, in, out, std::vector<autodiff::Maybe>{t.borrow(dx)}).front();
+      const auto cotangent = op->vjp(t, in, out, std::vector<autodiff::Maybe>{t.borrow(gy)}).front();
+      RC_ASSERT(tangent && cotangent);
+      RC_ASSERT(same_bits(*p->jvp({x}, {dx}).tangents[0], t.take(*tangent)));
+      RC_ASSERT(same_bits(*p->vjp({x}, {gy}).cotangents[0], t.take(*cotangent)));
+    });
+  }
+}
+
 TEST(GraphDerivatives, ADiamondSumsItsPaths) {
   Builder b;
   const Var x = b.input(Type::f64, {2});
@@ -163,7 +194,22 @@ TEST(GraphDerivatives, GatherAndUnpoolMoveCotangentsAlongTheirIndices) {
   EXPECT_FALSE(v.cotangents[1].has_value());
   EXPECT_TRUE(holds(*v.cotangents[2], {1, 1, 3}, {0, 1, 4}));
   const Array bad = array<std::int64_t>({1, 1, 3}, {3, 4, 0});
-  EXPECT_TRUE(rejects([&] { p.forward({values, bad, array({1, 1, 3}, {7, 8, 9})}); }, {"4"}));
+  EXPECT_TRUE(rejects(
+      [&] {
+        p.forward({values, bad, array({1, 1, 3}, {7, 8, 9})});
+      },
+      {"[graph] node 3 (gather)", "4"}));
+}
+
+TEST(GraphDerivatives, UnpoolingAPoolingPassesCotangentsOnlyThroughWinners) {
+  Builder b;
+  const Var x = b.input(Type::f32, {1, 1, 4});
+  const graph::Pooled y = max_pool_with_indices(x, {.size = {2}, .stride = 2});
+  const Program p = b.compile({max_unpool(y.values, y.indices, {1, 1, 4}), gather(x, y.indices) - y.values});
+  const auto v = p.vjp({array({1, 1, 4}, {1, 2, 4, 3})}, {array({1, 1, 4}, {1, 2, 3, 4}), array({1, 1, 2}, {5, 6})});
+  EXPECT_TRUE(holds(v.outputs[0], {1, 1, 4}, {0, 2, 4, 0}));
+  EXPECT_TRUE(holds(v.outputs[1], {1, 1, 2}, {0, 0}));
+  EXPECT_TRUE(holds(*v.cotangents[0], {1, 1, 4}, {0, 2, 3, 0}));
 }
 
 TEST(GraphDerivatives, SecondOrderOfASmoothPool) {

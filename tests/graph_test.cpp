@@ -110,6 +110,23 @@ TEST(Graph, TorchLeansFormsPoolTheLastTwoAxes) {
   EXPECT_TRUE(rejects([&] { max_pool2d(x, {2}, 1); }, {"[graph] node", "max_pool2d", "(2,)", "two extents"}));
 }
 
+TEST(Graph, PoolingsGiveTheirIndicesToo) {
+  Builder b;
+  const Var x = b.input(Type::f32, {2, 2, 5, 6});
+  const Window window{.size = {2, 2}, .stride = 2};
+  const graph::Pooled high = max_pool_with_indices(x, window),
+                      low = min_pool_with_indices(x, window, IndexKind::offset);
+  EXPECT_EQ(low.indices.type(), Type::u8);
+  const Program p = b.compile({high.values, high.indices, low.indices});
+  const Array data = eighths(Type::f32, {2, 2, 5, 6}, 1);
+  const std::vector<Array> y = p.forward({data});
+  EXPECT_TRUE(same_bits(y[0], max_pool(data, window)));
+  EXPECT_TRUE(same_bits(y[1], max_pool_with_indices(data, window).indices));
+  EXPECT_TRUE(same_bits(y[2], min_pool_with_indices(data, window, IndexKind::offset).indices));
+  EXPECT_TRUE(
+      rejects([&] { pool_with_indices(x, {.reducer = Reducer::sum, .region = window}); }, {"[graph] node", "sum"}));
+}
+
 TEST(Graph, OutputsMayBeInputsConstantsAndTheSameTwice) {
   Builder b;
   const Var x = b.input(Type::f32, {3}), labels = b.input(Type::i64, {2}), c = b.constant(array({2}, {7, 8}));
@@ -159,8 +176,14 @@ TEST(Graph, ErrorsNameTheNodeWhatItWantsAndWhatItGot) {
   EXPECT_TRUE(rejects([&] { b.compile({Var()}); }, {"[graph]", "empty Var"}));
   EXPECT_TRUE(rejects([&] { exp(Var()); }, {"[graph]", "empty Var"}));
   EXPECT_TRUE(rejects([&] { Var().shape(); }, {"[graph]", "empty Var"}));
-  EXPECT_TRUE(rejects([&] { b.input(Type::f32, {3, -1}, "bad"); }, {"[graph] node", "input bad", "(3, -1)"}));
-  EXPECT_TRUE(rejects([&] { b.input(Type::f32, {1 << 30, 1 << 30, 1 << 30}); }, {"64 bits"}));
+  EXPECT_TRUE(rejects([&] { b.input(Type::f32, {3, -1}, "bad"); }, {"[graph] node", "(input bad)", "shape[1] = -1"}));
+  EXPECT_TRUE(rejects([&] { b.input(Type::f32, {1 << 30, 1 << 30, 1 << 30}); }, {"[graph] node", "64 bits"}));
+  EXPECT_TRUE(rejects([&] { b.input(Type::f32, {1 << 30, 1 << 30}); }, {"[graph] node", "bytes"}));
+  UserNode bad = square();
+  bad.shape = [](auto) { return std::vector<Signature>{{Type::f32, {-4}}}; };
+  EXPECT_TRUE(rejects([&] { b.call(bad, {x}); }, {"[graph] node", "(square)", "shape[0] = -4"}));
+  bad.shape = [](auto) { return std::vector<Signature>{}; };
+  EXPECT_TRUE(rejects([&] { b.call(bad, {x}); }, {"[graph] node", "(square)", "at least one"}));
   EXPECT_TRUE(rejects([&] { pool(x, {.region = Window{.size = {2}}, .indices = IndexKind::plane}); }, {"indices"}));
   EXPECT_TRUE(rejects([&] { b.call(square(), {x, y}); }, {"[graph] node", "(square)", "one f32 array", "f32 (5,)"}));
   EXPECT_TRUE(rejects([&] { b.call({}, {x}); }, {"[graph]", "name"}));

@@ -95,6 +95,17 @@ Var global_min_pool(const Var& x, const Global& region = {});
 Var global_sum_pool(const Var& x, const Global& region = {}, std::optional<Type> dtype = std::nullopt);
 Var global_avg_pool(const Var& x, const Global& region = {});
 
+/// Values and where they came from.
+struct Pooled {
+  Var values;
+  Var indices;
+};
+/// Max or min with indices, of the kind that `pooling.indices` names (plane if it names none), for gather and
+/// max_unpool.
+Pooled pool_with_indices(const Var& x, const Pooling& pooling);
+Pooled max_pool_with_indices(const Var& x, const Window& window, IndexKind kind = IndexKind::plane);
+Pooled min_pool_with_indices(const Var& x, const Window& window, IndexKind kind = IndexKind::plane);
+
 /// TorchLean's 2-D forms: the last two axes are pooled with one stride and one padding on every side.
 Var max_pool2d(const Var& x, const Extents& window, std::int64_t stride);
 Var max_pool2d_pad(const Var& x, const Extents& window, std::int64_t stride, std::int64_t padding);

@@ -1,6 +1,7 @@
 // The builder of graphs: every function appends one node.
 #include <cenote/graph.h>
 
+#include "autodiff/indexed_pool.h"
 #include "autodiff/language.h"
 #include "autodiff/nodes.h"
 #include "autodiff/pool_ops.h"
@@ -95,7 +96,8 @@ Var detach(const Var& x) {
 }
 
 Var pool(const Var& x, const Pooling& pooling) {
-  if (pooling.indices) reject("graph", "pool: nodes give values only, so indices must not be asked for");
+  if (pooling.indices)
+    reject("graph", next_node(nodes_of(x, "pool"), "pool"), ": indices: pool_with_indices returns them");
   return append(autodiff::pool_op(pooling), {x});
 }
 
@@ -127,6 +129,20 @@ Var global_sum_pool(const Var& x, const Global& region, std::optional<Type> dtyp
   return pool(x, {.reducer = Reducer::sum, .region = region, .dtype = dtype});
 }
 Var global_avg_pool(const Var& x, const Global& region) { return pool(x, {.reducer = Reducer::avg, .region = region}); }
+
+Pooled pool_with_indices(const Var& x, const Pooling& pooling) {
+  Pooling request = pooling;
+  if (!request.indices) request.indices = IndexKind::plane;
+  const std::vector<Var> made =
+      append(nodes_of(x, "pool_with_indices"), autodiff::indexed_pool_op(request), std::span(&x, 1));
+  return {made[0], made[1]};
+}
+Pooled max_pool_with_indices(const Var& x, const Window& window, IndexKind kind) {
+  return pool_with_indices(x, {.reducer = Reducer::max, .region = window, .indices = kind});
+}
+Pooled min_pool_with_indices(const Var& x, const Window& window, IndexKind kind) {
+  return pool_with_indices(x, {.reducer = Reducer::min, .region = window, .indices = kind});
+}
 
 Var max_pool2d(const Var& x, const Extents& window, std::int64_t stride) {
   return max_pool(x, window2d("max_pool2d", x, window, stride, 0));

@@ -9,15 +9,23 @@
 #include "core/reject.h"
 
 namespace cenote::autodiff {
-namespace {
-
-constexpr std::int64_t most_bytes = std::int64_t{1} << 42;
-
-}  // namespace
 
 std::string to_string(const Signature& signature) {
   return std::string(name(signature.type)) + " " + to_string(signature.shape);
 }
+
+namespace {
+
+constexpr std::int64_t most_bytes = std::int64_t{1} << 42;
+
+// Sums of sizes must not overflow either, and no program comes near 2^20 values of that size.
+void check_size(const Signature& s) {
+  const Checked bytes = Checked(element_count(s.shape)) * Checked(static_cast<std::int64_t>(size_of(s.type)));
+  if (!bytes.ok() || bytes.value() > most_bytes)
+    reject("graph", "an array of ", to_string(s), ": must have at most ", most_bytes, " bytes");
+}
+
+}  // namespace
 
 std::string without_sender(const std::string& message) {
   const std::size_t end = message.find("] ");
@@ -34,18 +42,18 @@ std::string Node::name() const {
   return op->name();
 }
 
-// Sums of sizes must not overflow either: no program comes near 2^20 values of 2^42 bytes.
 Value Nodes::append_value(const Signature& signature, int node) {
-  const Checked bytes =
-      Checked(element_count(signature.shape)) * Checked(static_cast<std::int64_t>(size_of(signature.type)));
-  if (!bytes.ok() || bytes.value() > most_bytes)
-    reject("graph", "node ", node, ": ", to_string(signature), " has more than ", most_bytes, " bytes");
   const Value value{values()};
   entries_.push_back({signature, node, false, value});
   return value;
 }
 
 Value Nodes::append_source(Node node, const Signature& signature) {
+  try {
+    check_size(signature);
+  } catch (const std::invalid_argument& error) {
+    reject("graph", "node ", size(), " (", node.name(), "): ", without_sender(error.what()));
+  }
   const Value value = append_value(signature, size());
   node.outputs = {value};
   nodes_.push_back(std::move(node));
@@ -53,10 +61,6 @@ Value Nodes::append_source(Node node, const Signature& signature) {
 }
 
 Value Nodes::input(const Signature& signature, std::string name) {
-  for (int i = 0; i < signature.shape.size(); ++i)
-    if (signature.shape[i] < 0)
-      reject("graph", "node ", size(), " (input ", name, "): shape ", signature.shape,
-             ": every extent must be at least 0");
   return append_source({.kind = Node::Kind::input, .label = std::move(name)}, signature);
 }
 
@@ -85,7 +89,9 @@ Prepared Nodes::prepare(const Op& op, std::span<const Value> inputs) const {
     throw Error(text);
   };
   try {
-    return op.prepare(given);
+    Prepared made = op.prepare(given);
+    for (const Signature& output : made.outputs) check_size(output);
+    return made;
   } catch (const std::invalid_argument& error) {
     rethrow_as(error);
   } catch (const Unsupported& error) {

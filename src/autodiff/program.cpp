@@ -213,9 +213,17 @@ void Workspace::Impl::run(std::span<const View> inputs, std::span<const MutableV
   for (const Patch& patch : reads_of_outputs_) reads_[patch.at] = outputs[patch.index];
   for (const Patch& patch : writes_of_outputs_) writes_[patch.at] = outputs[patch.index];
   std::byte* scratch = static_cast<std::byte*>(memory.data()) + program->memory.scratch_offset;
-  for (const Step& step : steps_)
-    step.prepared->run(std::span<const View>(reads_).subspan(step.first_read, step.reads),
-                       std::span<const MutableView>(writes_).subspan(step.first_write, step.writes), scratch);
+  std::size_t now = 0;
+  try {
+    for (; now < steps_.size(); ++now) {
+      const Step& step = steps_[now];
+      step.prepared->run(std::span<const View>(reads_).subspan(step.first_read, step.reads),
+                         std::span<const MutableView>(writes_).subspan(step.first_write, step.writes), scratch);
+    }
+  } catch (const std::invalid_argument& error) {
+    const int node = program->order[now];
+    reject(who, "node ", node, " (", program->nodes[node].name(), "): ", autodiff::without_sender(error.what()));
+  }
   // Outputs that no node writes: inputs, constants, zeros, and values that are outputs already.
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Value value = program->output_values[i];
@@ -231,7 +239,7 @@ Workspace::Workspace(const Program& program, Mode mode) : impl_(std::make_unique
 Workspace::Workspace(Workspace&&) noexcept = default;
 Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
-std::int64_t Workspace::bytes() const noexcept { return impl_->program->memory.bytes; }
+std::int64_t Workspace::bytes() const noexcept { return impl_ ? impl_->program->memory.bytes : 0; }
 
 const std::vector<Signature>& Program::inputs() const noexcept { return impl_->inputs; }
 const std::vector<Signature>& Program::outputs() const noexcept { return impl_->outputs; }
