@@ -13,6 +13,7 @@
 #include "support/arrays.h"
 #include "support/graphs.h"
 #include "support/property.h"
+#include "support/show.h"
 
 namespace cenote::test {
 namespace {

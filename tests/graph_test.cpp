@@ -345,7 +345,7 @@ TEST(Graph, DescribesItsNodesAndTheirBuffers) {
   const Var x = b.input(Type::f32, {2, 8}, "x");
   const Program p = b.compile({exp(neg(exp(max_pool(x, {.size = {2}, .stride = 2}))))});
   EXPECT_EQ(p.describe(),
-            "program: 1 inputs, 1 outputs, 4 nodes to run, 2 buffers, 128 bytes\n"
+            "program: 1 input, 1 output, 4 operations, 2 buffers, 128 bytes\n"
             "%0 = input x: f32 (2, 8) in input 0\n"
             "%1 = max_pool(%0): f32 (2, 4) in buffer 0\n"
             "%2 = exp(%1): f32 (2, 4) in buffer 1\n"

@@ -41,6 +41,8 @@ std::vector<int> shown_nodes(const Program::Impl& p) {
   return shown;
 }
 
+std::string counted(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
 std::string quoted(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -55,8 +57,9 @@ std::string quoted(const std::string& text) {
 std::string Program::describe() const {
   const Impl& p = *impl_;
   std::ostringstream text;
-  text << "program: " << p.inputs.size() << " inputs, " << p.outputs.size() << " outputs, " << p.order.size()
-       << " nodes to run, " << p.memory.buffers.size() << " buffers, " << p.memory.bytes << " bytes\n";
+  text << "program: " << counted(p.inputs.size(), "input") << ", " << counted(p.outputs.size(), "output") << ", "
+       << counted(p.order.size(), "operation") << ", " << counted(p.memory.buffers.size(), "buffer") << ", "
+       << p.memory.bytes << " bytes\n";
   std::vector<std::string> last_in(p.memory.buffers.size());
   for (const int number : shown_nodes(p)) {
     const Node& node = p.nodes[number];
