@@ -38,26 +38,6 @@ Array pool(const View& x, const CustomPooling<C, F>& op) {
   return detail::fold(x, op.init, op.fn, op.region, Fold::associative);
 }
 
-template <class C, class F>
-class CustomPullback;
-
-/// What reverse mode returns: the pool of x, and the map from a cotangent of it to one of x.
-template <class C, class F>
-struct CustomVjp {
-  Array y;
-  CustomPullback<C, F> pullback;
-};
-
-/// What forward mode of a pullback returns: gx, and its derivative along the tangents that were given.
-struct CustomPullbackJvp {
-  Array gx, dgx;
-};
-
-/// Cotangents of the two arguments of a pullback: the array that was pooled, and the cotangent gy.
-struct CustomCotangents {
-  Array x, gy;
-};
-
 namespace detail {
 
 template <class C, class F>
@@ -83,6 +63,9 @@ struct FoldPoint {
     x = to_numbers(at);
   }
 
+  void check_input(const char* what, const View& view) const { check_direction(what, view, type, x.shape()); }
+  void check_output(const char* what, const View& view) const { check_direction(what, view, type, output_shape); }
+
   /// dy along dx, which is given as numbers.
   Array push_forward(const Array& dx) const {
     FoldSpace space = fold_space("custom_pool", x, type_of<C>, op.region);
@@ -94,7 +77,7 @@ struct FoldPoint {
     return part<C>(to, &Dual<C>::tangent, type, output_shape);
   }
 
-  /// Adds the cotangent of `at`, which is x in some number type, to gx.
+  /// The cotangent of `at`, which is x in some number type. gx must hold zeros.
   template <class N>
   void pull_back(const N* at, const N* gy, N* gx) const {
     if (x.size() == 0 || element_count(output_shape) == 0) return;
@@ -119,13 +102,13 @@ struct FoldPoint {
 template <class C, class F>
 class CustomPullback {
  public:
-  CustomPullback(const CustomPooling<C, F>& op, const View& x)
-      : point_(std::make_shared<const detail::FoldPoint<C, F>>(op, x)) {}
+  using Point = std::shared_ptr<const detail::FoldPoint<C, F>>;
+  explicit CustomPullback(Point point) : point_(std::move(point)) {}
 
   /// The cotangent of x for the cotangent gy of y, which has y's type and shape.
   Array operator()(const View& gy) const {
-    check_output("gy", gy);
     const detail::FoldPoint<C, F>& point = *point_;
+    point.check_output("gy", gy);
     const Array from = detail::to_numbers(gy);
     Array gx = Array::zeros(type_of<C>, point.x.shape());
     const auto data = [](auto& array) { return array.template values<C>().data(); };
@@ -133,16 +116,17 @@ class CustomPullback {
     return detail::from_numbers(std::move(gx), point.type);
   }
 
-  const detail::FoldPoint<C, F>& point() const noexcept { return *point_; }
-  void check_input(const char* what, const View& view) const {
-    detail::check_direction(what, view, point_->type, point_->x.shape());
-  }
-  void check_output(const char* what, const View& view) const {
-    detail::check_direction(what, view, point_->type, point_->output_shape);
-  }
+  const Point& point() const noexcept { return point_; }
 
  private:
-  std::shared_ptr<const detail::FoldPoint<C, F>> point_;
+  Point point_;
+};
+
+/// What reverse mode returns: the pool of x, and the map from a cotangent of it to one of x.
+template <class C, class F>
+struct CustomVjp {
+  Array y;
+  CustomPullback<C, F> pullback;
 };
 
 /// Forward mode: the pool of x and its derivative along dx, which has x's type and shape.
@@ -150,7 +134,7 @@ template <class C, class F>
 Linearized jvp(const CustomPooling<C, F>& op, const View& x, const View& dx) {
   detail::require_derivatives<C, F>();
   const detail::FoldPoint<C, F> point(op, x);
-  detail::check_direction("dx", dx, x.type, x.shape);
+  point.check_input("dx", dx);
   return {pool(x, op), point.push_forward(detail::to_numbers(dx))};
 }
 
@@ -159,53 +143,61 @@ Linearized jvp(const CustomPooling<C, F>& op, const View& x, const View& dx) {
 template <class C, class F>
 CustomVjp<C, F> vjp(const CustomPooling<C, F>& op, const View& x) {
   detail::require_derivatives<C, F>();
-  CustomPullback<C, F> pullback(op, x);
-  return {pool(x, op), std::move(pullback)};
+  auto point = std::make_shared<const detail::FoldPoint<C, F>>(op, x);
+  return {pool(x, op), CustomPullback<C, F>(std::move(point))};
 }
 
 /// The second derivative of <gy, pool(x)> in x, times v, which has x's type and shape.
 template <class C, class F>
 Array hvp(const CustomPooling<C, F>& op, const View& x, const View& gy, const View& v) {
   detail::require_derivatives<C, F>();
-  const CustomPullback<C, F> pullback(op, x);
-  pullback.check_output("gy", gy);
-  pullback.check_input("v", v);
-  const auto& point = pullback.point();
+  const detail::FoldPoint<C, F> point(op, x);
+  point.check_output("gy", gy);
+  point.check_input("v", v);
   const auto gx = point.pull_back_along(detail::to_numbers(gy), detail::to_numbers(v), nullptr);
-  return detail::part<C>(gx, &Dual<C>::tangent, point.type, x.shape);
+  return detail::part<C>(gx, &Dual<C>::tangent, x.type, x.shape);
 }
+
+/// What forward mode of a pullback returns: gx, and its derivative along the tangents that were given.
+struct CustomPullbackJvp {
+  Array gx, dgx;
+};
 
 /// Forward mode of a pullback: gx, and its derivative along a tangent dx of x and dgy of gy.
 template <class C, class F>
 CustomPullbackJvp jvp(const CustomPullback<C, F>& pullback, const View& gy, const View& dx, const View& dgy) {
-  pullback.check_output("gy", gy);
-  pullback.check_input("dx", dx);
-  pullback.check_output("dgy", dgy);
-  const auto& point = pullback.point();
+  const detail::FoldPoint<C, F>& point = *pullback.point();
+  point.check_output("gy", gy);
+  point.check_input("dx", dx);
+  point.check_output("dgy", dgy);
   const Array tangents = detail::to_numbers(dgy);
   const auto gx = point.pull_back_along(detail::to_numbers(gy), detail::to_numbers(dx), &tangents);
-  return {detail::part<C>(gx, &Dual<C>::value, point.type, dx.shape),
-          detail::part<C>(gx, &Dual<C>::tangent, point.type, dx.shape)};
+  return {detail::part<C>(gx, &Dual<C>::value, dx.type, dx.shape),
+          detail::part<C>(gx, &Dual<C>::tangent, dx.type, dx.shape)};
 }
 
-/// Maps a cotangent h of gx to the cotangents of x and gy.
+/// Cotangents of the two arguments of a pullback: the array that was pooled, and the cotangent gy.
+struct CustomCotangents {
+  Array x, gy;
+};
+
+/// Maps a cotangent h of gx to the cotangents of x and gy. Holds copies of both.
 template <class C, class F>
 class CustomSecond {
  public:
-  CustomSecond(CustomPullback<C, F> pullback, const View& gy)
-      : pullback_(std::move(pullback)), gy_(detail::to_numbers(gy)) {}
+  CustomSecond(typename CustomPullback<C, F>::Point point, const View& gy)
+      : point_(std::move(point)), gy_(detail::to_numbers(gy)) {}
 
-  /// {hvp along h, jvp along h}: the second derivative is symmetric, and the pullback is linear in gy.
+  /// {hvp along h, dy along h}: the second derivative is symmetric, and the pullback is linear in gy.
   CustomCotangents operator()(const View& h) const {
-    pullback_.check_input("h", h);
-    const auto& point = pullback_.point();
+    point_->check_input("h", h);
     const Array along = detail::to_numbers(h);
-    const auto gx = point.pull_back_along(gy_, along, nullptr);
-    return {detail::part<C>(gx, &Dual<C>::tangent, point.type, h.shape), point.push_forward(along)};
+    const auto gx = point_->pull_back_along(gy_, along, nullptr);
+    return {detail::part<C>(gx, &Dual<C>::tangent, h.type, h.shape), point_->push_forward(along)};
   }
 
  private:
-  CustomPullback<C, F> pullback_;
+  typename CustomPullback<C, F>::Point point_;
   Array gy_;
 };
 
@@ -220,7 +212,7 @@ struct CustomPullbackVjp {
 template <class C, class F>
 CustomPullbackVjp<C, F> vjp(const CustomPullback<C, F>& pullback, const View& gy) {
   Array gx = pullback(gy);
-  return {std::move(gx), CustomSecond<C, F>(pullback, gy)};
+  return {std::move(gx), CustomSecond<C, F>(pullback.point(), gy)};
 }
 
 }  // namespace cenote

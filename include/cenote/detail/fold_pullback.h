@@ -45,7 +45,7 @@ class FoldPullback {
   FoldPullback(const PullbackPlan& plan, const F& fn, const N& init, const N* x, const N* gy, N* gx)
       : plan_(plan), space_(plan.space), fn_(fn), init_(init), x_(x), gy_(gy), gx_(gx) {}
 
-  /// Adds to gx.
+  /// Fills gx, which must hold zeros.
   void run() const {
     Counter tasks;
     for (const FoldAxis& axis : space_.kept) tasks.add(axis.n);
