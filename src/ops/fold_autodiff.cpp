@@ -34,12 +34,6 @@ double cells(const Axis& axis) {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a > 0 ? (a - 1) / b + 1 : 0; }
 
-// Runs body on parts of [0, n) that are large enough for a thread.
-template <class Body>
-void in_parts(std::int64_t n, Body body) {
-  parallel_parts(n, 1 << 16, body);
-}
-
 }  // namespace
 
 void check_differentiable(const View& x) {
@@ -57,7 +51,7 @@ Array to_numbers(const View& elements) {
   const Conversion* convert = conversion(elements.type);
   if (!convert) return packed;
   Array numbers(Type::f32, elements.shape);
-  in_parts(packed.size(), [&](std::int64_t begin, std::int64_t end) {
+  parallel_parts(packed.size(), copied_at_once, [&](std::int64_t begin, std::int64_t end) {
     const auto* from = static_cast<const std::byte*>(packed.data()) + begin * convert->bytes;
     convert->read(static_cast<float*>(numbers.data()) + begin, from, 1, end - begin);
   });
@@ -68,7 +62,7 @@ Array from_numbers(Array numbers, Type type) {
   const Conversion* convert = conversion(type);
   if (!convert) return numbers;
   Array elements(type, numbers.shape());
-  in_parts(numbers.size(), [&](std::int64_t begin, std::int64_t end) {
+  parallel_parts(numbers.size(), copied_at_once, [&](std::int64_t begin, std::int64_t end) {
     auto* to = static_cast<std::byte*>(elements.data()) + begin * convert->bytes;
     convert->write(to, 1, static_cast<const float*>(numbers.data()) + begin, end - begin);
   });

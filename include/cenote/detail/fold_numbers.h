@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include <cenote/array.h>
+#include <cenote/detail/fold_space.h>
 #include <cenote/dual.h>
 #include <cenote/types.h>
 
@@ -20,6 +22,9 @@ Array to_numbers(const View& elements);
 /// Numbers, rounded to the type they stand for.
 Array from_numbers(Array numbers, Type type);
 
+/// Elements that are worth a thread's while to copy.
+inline constexpr std::int64_t copied_at_once = 1 << 16;
+
 template <class C>
 using DualNumbers = std::unique_ptr<Dual<C>[]>;
 
@@ -29,7 +34,9 @@ DualNumbers<C> join(const Array& values, const Array* tangents) {
   auto result = std::make_unique_for_overwrite<Dual<C>[]>(static_cast<std::size_t>(values.size()));
   const C* value = static_cast<const C*>(values.data());
   const C* tangent = tangents ? static_cast<const C*>(tangents->data()) : nullptr;
-  for (std::int64_t i = 0; i < values.size(); ++i) result[i] = Dual<C>(value[i], tangent ? tangent[i] : C{0});
+  parallel_parts(values.size(), copied_at_once, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) result[i] = Dual<C>(value[i], tangent ? tangent[i] : C{0});
+  });
   return result;
 }
 
@@ -38,7 +45,9 @@ template <class C>
 Array part(const DualNumbers<C>& numbers, C Dual<C>::*member, Type type, const Extents& shape) {
   Array result(type_of<C>, shape);
   C* to = static_cast<C*>(result.data());
-  for (std::int64_t i = 0; i < result.size(); ++i) to[i] = numbers[i].*member;
+  parallel_parts(result.size(), copied_at_once, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] = numbers[i].*member;
+  });
   return from_numbers(std::move(result), type);
 }
 
