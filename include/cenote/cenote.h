@@ -16,6 +16,7 @@
 #include <cenote/reducers.h>
 #include <cenote/signature.h>
 #include <cenote/static_graph.h>
+#include <cenote/tensor.h>
 #include <cenote/types.h>
 #include <cenote/version.h>
 #include <cenote/window.h>

@@ -1,13 +1,15 @@
-// The tracer that runs operations at once, on arrays that it holds or borrows.
+// The tracer that works on arrays: it runs operations, each when one of its values is first asked for.
 #pragma once
 
 #include <deque>
+#include <utility>
 
 #include "autodiff/op.h"
 
 namespace cenote::autodiff {
 
-/// Values live as long as the tracer. Not for several threads at once.
+/// Values live as long as the tracer. What rules make in vain, as the cotangents of constants, is never computed.
+/// Not for several threads at once.
 class EagerTracer final : public Tracer {
  public:
   /// A value whose memory must outlive the tracer.
@@ -19,26 +21,36 @@ class EagerTracer final : public Tracer {
   std::vector<Value> apply(const OpPtr& op, std::span<const Value> inputs) override;
   const Signature& signature(Value value) const override { return at(value).signature; }
 
-  const View& view(Value value) const { return at(value).view; }
+  const View& view(Value value);
   /// The array of a value, without a copy unless it is borrowed.
-  std::shared_ptr<const Array> share(Value value) const;
-  /// The arrays of values, which may repeat; those that the tracer made are moved out, and gone from it then.
+  std::shared_ptr<const Array> share(Value value);
+  /// The arrays of values, which may repeat; those that only the tracer has are moved out, and gone from it then.
   std::vector<Array> take(std::span<const Value> values);
   Array take(Value value) { return std::move(take(std::span<const Value>(&value, 1)).front()); }
 
  private:
-  // `held` keeps the memory of the view, if it is not borrowed; `made` is the same array, if an operation made it here.
+  // The array is null while the value is not computed, and where it is borrowed.
   struct Entry {
     Signature signature;
     View view;
-    std::shared_ptr<const Array> held{};
-    std::shared_ptr<Array> made{};
+    std::shared_ptr<Array> array{};
+    int step = -1;
   };
+  struct Step {
+    Prepared prepared;
+    std::vector<Value> inputs;
+    int first_output;
+    bool done = false;
+  };
+  Entry& at(Value value) { return entries_[static_cast<std::size_t>(value.id)]; }
   const Entry& at(Value value) const { return entries_[static_cast<std::size_t>(value.id)]; }
   Value append(Entry entry);
+  void compute(std::span<const Value> values);
+  void run(Step& step);
 
-  // A deque, so that signatures stay where they are while operations are applied.
+  // Deques, so that signatures stay where they are while operations are applied.
   std::deque<Entry> entries_;
+  std::deque<Step> steps_;
 };
 
 /// Runs an operation on arrays and allocates its outputs.

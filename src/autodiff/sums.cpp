@@ -95,7 +95,7 @@ class Loops {
   }
   /// The size of the current piece, and its strides.
   std::int64_t width() const { return std::min(lanes, axes_[rank_ - 1].n - position(rank_ - 1)); }
-  std::int64_t widest() const { return std::min(lanes, axes_[rank_ - 1].n); }
+  std::int64_t widest() const { return std::clamp<std::int64_t>(axes_[rank_ - 1].n, 1, lanes); }
   std::int64_t x_stride() const { return axes_[rank_ - 1].x; }
   std::int64_t y_stride() const { return axes_[rank_ - 1].y; }
 
