@@ -3,9 +3,12 @@
 
 #include <cenote/array.h>
 #include <cenote/device.h>
+#include <cenote/dual.h>
 #include <cenote/error.h>
 #include <cenote/extents.h>
 #include <cenote/fold.h>
+#include <cenote/fold_autodiff.h>
+#include <cenote/linearized.h>
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
 #include <cenote/problem.h>

@@ -21,21 +21,23 @@ enum class Fold : std::uint8_t { sequential, associative };
 
 namespace detail {
 
+/// Folds all windows of a space with `size` > 0 outputs, which lie in memory without gaps.
+template <class C, class F>
+void run_fold(FoldSpace& space, const Folding<C, F>& folding, std::int64_t size, Fold fold) {
+  const auto sweep = fold == Fold::associative ? plan_sweep(space) : std::nullopt;
+  if (!sweep) return DirectFold<C, F>(space, folding).run();
+  if (!sweep->complete)
+    for (std::int64_t i = 0; i < size; ++i) folding.write(i, 1, &folding.init, 1);
+  SweepFold<C, F>(space, *sweep, folding).run();
+}
+
 template <class C, class F>
 Array fold(const View& x, C init, const F& fn, const std::variant<Window, Adaptive, Global>& region, Fold fold) {
   static_assert(std::is_invocable_r_v<C, const F&, C, C>, "fn must map two numbers of init's type to one");
-  FoldSpace space = fold_space(x, type_of<C>, region);
+  FoldSpace space = fold_space("pool", x, type_of<C>, region);
   Array result(x.type, space.output_shape);
   if (result.size() == 0) return result;
-  const Folding<C, F> folding{x.data, result.data(), conversion(x.type), init, fn};
-  const auto sweep = fold == Fold::associative ? plan_sweep(space) : std::nullopt;
-  if (!sweep) {
-    DirectFold<C, F>(space, folding).run();
-    return result;
-  }
-  if (!sweep->complete)
-    for (std::int64_t i = 0; i < result.size(); ++i) folding.write(i, 1, &init, 1);
-  SweepFold<C, F>(space, *sweep, folding).run();
+  run_fold(space, Folding<C, F>{x.data, result.data(), conversion(x.type), init, fn}, result.size(), fold);
   return result;
 }
 

@@ -12,9 +12,10 @@ class PoolOp : public Op {
   std::string name() const override { return std::string(cenote::name(pooling_.reducer)) + "_pool"; }
   Prepared prepare(std::span<const Signature> inputs) const override {
     const Plan made = plan(pooling_, inputs[0].type, inputs[0].shape);
-    return {{{made.output_type(), made.output_shape()}},
-            0,
-            [made](std::span<const View> in, std::span<const MutableView> out, std::byte*) { made.run(in[0], out[0]); }};
+    return {
+        {{made.output_type(), made.output_shape()}},
+        0,
+        [made](std::span<const View> in, std::span<const MutableView> out, std::byte*) { made.run(in[0], out[0]); }};
   }
   std::vector<Maybe> jvp(Tracer&, std::span<const Value>, std::span<const Value>,
                          std::span<const Maybe>) const override {

@@ -18,6 +18,8 @@ constexpr std::int64_t stage_bytes = 4096;        // states on their way out: a 
 constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth waking a thread
 constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move at least
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
+constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
+constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 
 std::int64_t last_level_cache() {
   static const std::int64_t bytes = [] {
@@ -63,6 +65,7 @@ struct Run {
   Emitter emitter;
   std::int64_t lane_bytes, read_bytes;
   bool staged;  // x must be converted or gathered before the kernels can read it
+  bool direct;  // the outermost level's few rows are folded as they are read, without a ring
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -94,7 +97,7 @@ class Block {
     const std::byte* x = run_.x + origin.x * run_.read_bytes;
     prepare();
     emit_ = run_.emitter.block(origin, len_, tile_begin_, tile_end_, row_lens_[0]);
-    layout.batched ? batch(x) : top_level(x);
+    run_.direct ? batch(x) : top_level(x);
   }
 
  private:
@@ -107,7 +110,7 @@ class Block {
       row_lens_[static_cast<std::size_t>(l)] = row_lens_[static_cast<std::size_t>(l + 1)] * width;
       width = run_.layout.axes[static_cast<std::size_t>(l)].out;
     }
-    for (int l = 0; l < last_ && !run_.layout.batched; ++l) make_ring(l);
+    for (int l = 0; l < last_ && !run_.direct; ++l) make_ring(l);
     stage_lanes_ = std::max(stage_bytes / run_.lane_bytes, len_);
     stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
   }
@@ -136,15 +139,16 @@ class Block {
   const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
   const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
 
-  // Rows of a kept axis: reduced straight into the stage, several at a time where they are short.
+  // Both levels at once: reduced straight into the stage, several rows at a time where they are short.
   void batch(const std::byte* x) {
+    const std::int64_t stride = axis(0).stride * loop(0).x;
     const std::int64_t row = row_lens_[0], width = std::max<std::int64_t>(1, stage_lanes_ / len_);
     const std::int64_t together = std::max<std::int64_t>(1, stage_lanes_ / row);
     for (std::int64_t r = begin_; r < end_; r += together) {
       const std::int64_t stop = std::min(end_, r + together);
       for (std::int64_t o = tile_begin_; o < tile_end_; o += width) {
         const std::int64_t until = std::min(tile_end_, o + width);
-        first_pass(x + r * loop(0).x * run_.read_bytes, stop - r, loop(0).x, o, until, stage_, (until - o) * len_,
+        first_pass(x + r * stride * run_.read_bytes, stop - r, stride, o, until, stage_, (until - o) * len_,
                    stage_plane());
         emit_(r, stop, (o - tile_begin_) * len_, (until - tile_begin_) * len_, stage_, stage_plane());
       }
@@ -248,10 +252,15 @@ class Block {
     Axis axis = this->axis(last_);
     Pass pass{&axis, begin, end,     x, loop(last_).x,   0, 0, 0, len_, dst, len_, dst_plane,
               rows,  x_row, dst_row, 1, run_.plan.params};
+    if (run_.direct) {
+      pass.fold = this->axis(0).size;
+      pass.fold_step = this->axis(0).dilation * loop(0).x;
+      pass.fold_id_scale = run_.emitter.id_scale(0);
+    }
     if (run_.staged) return staged_pass(pass);
     const bool lines = run_.layout.inner.extent == 1;
     // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.
-    if (lines && rows > 1 && !axis.adaptive && x_row == axis.n && dst_row == axis.out && begin == 0 &&
+    if (lines && rows > 1 && pass.fold == 1 && !axis.adaptive && x_row == axis.n && dst_row == axis.out && begin == 0 &&
         end == axis.out && axis.low == 0 && axis.n == axis.out * axis.stride &&
         (axis.size - 1) * axis.dilation < axis.stride) {
       axis.n *= rows;
@@ -326,6 +335,17 @@ class Block {
 
 bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
 
+// Whether the windows of the outermost of two levels are few whole rows that no other window shares.
+bool folds_directly(const Layout& layout, bool staged) {
+  const Axis& top = layout.axes[0];
+  if (layout.depth != 2 || top.adaptive || top.size > most_folded || top.low != 0 ||
+      (top.size - 1) * top.dilation >= top.stride ||
+      top.interior() != std::pair<std::int64_t, std::int64_t>(0, top.out))
+    return false;
+  const bool narrow = layout.inner.extent == 1 && layout.axes[1].out < least_line;
+  return top.size == 1 || (!staged && !narrow);
+}
+
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
 void cut(Run& run) {
   const Layout& layout = run.layout;
@@ -333,7 +353,7 @@ void cut(Run& run) {
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   run.inner = Pieces::of(layout.inner.extent, most_lanes);
-  run.tiles = Pieces::of(tail.out, layout.batched || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
+  run.tiles = Pieces::of(tail.out, run.direct || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
   run.tops = Pieces::of(top.out, top.out);
   const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
@@ -344,7 +364,7 @@ void cut(Run& run) {
     return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
   };
   if (have() < wanted) run.tops = split(top);
-  if (have() < wanted && layout.batched) run.tiles = split(tail);
+  if (have() < wanted && run.direct) run.tiles = split(tail);
 }
 
 }  // namespace
@@ -368,6 +388,7 @@ void execute(const Plan::Impl& plan, const View& x, const MutableView& y, const 
           static_cast<std::int64_t>(size_of(plan.lane_type)),
           static_cast<std::int64_t>(size_of(plan.type)),
           staged,
+          folds_directly(layout, staged),
           {},
           {},
           {},

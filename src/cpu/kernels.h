@@ -31,6 +31,8 @@ struct Pass {
   std::int64_t dst_row;     //
   std::int64_t id_scale;    // what one step along this axis adds to a winner's number
   Params params;
+  // Raw elements only: so many of the next axis outwards, at most 8, are folded into each output too.
+  std::int64_t fold = 1, fold_step = 0, fold_id_scale = 0;
 };
 
 /// Turns states into values.

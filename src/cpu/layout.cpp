@@ -118,7 +118,6 @@ Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, 
     layout.levels[0] = rows;
     layout.axes[0] = Axis{rows.extent, 1, 1, 1, 0, 0, rows.extent, false};
     layout.depth = 2;
-    layout.batched = true;
   }
   return layout;
 }

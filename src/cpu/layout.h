@@ -16,15 +16,14 @@ struct Loop {
 };
 
 /// Axes in the order they are walked. `levels` are the pooled axes, innermost last; when only one axis is pooled, a
-/// kept axis stands before it as a level whose windows are single cells, so that its rows are worked on together.
+/// kept axis stands before it as a level whose windows are single cells.
 struct Layout {
   std::array<Loop, max_rank> outer{};
   int outer_count = 0;
   std::array<Loop, max_rank> levels{};
   std::array<Axis, max_rank> axes{};
   int depth = 0;
-  bool batched = false;  // levels[0] is such a kept axis
-  Loop inner;            // extent 1: the lanes run along the innermost level
+  Loop inner;  // extent 1: the lanes run along the innermost level
 };
 
 Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices);

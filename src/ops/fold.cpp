@@ -16,11 +16,11 @@ constexpr std::int64_t wanted_parts = 64;
 
 Type compute_type(Type type) { return is_half(type) ? Type::f32 : type; }
 
-void check_input(const View& x, Type compute) {
+void check_input(const char* who, const View& x, Type compute) {
   if (compute != compute_type(x.type))
-    reject("pool", "init of type ", name(compute), " for x of type ", name(x.type), ": must be ",
+    reject(who, "init of type ", name(compute), " for x of type ", name(x.type), ": must be ",
            name(compute_type(x.type)), ", the type that ", name(x.type), " is folded in");
-  check_memory("pool", "x", x);
+  check_memory(who, "x", x);
 }
 
 bool is_identity(const Axis& axis) {
@@ -56,9 +56,10 @@ void choose_direct_lanes(FoldSpace& space) {
 
 }  // namespace
 
-FoldSpace fold_space(const View& x, Type compute, const std::variant<Window, Adaptive, Global>& region) {
-  check_input(x, compute);
-  const Geometry geometry = fold_geometry("pool", region, x.shape);
+FoldSpace fold_space(const char* who, const View& x, Type compute,
+                     const std::variant<Window, Adaptive, Global>& region) {
+  check_input(who, x, compute);
+  const Geometry geometry = fold_geometry(who, region, x.shape);
   FoldSpace space;
   space.output_shape = geometry.output_shape;
   Extents kept_shape = x.shape;
@@ -146,8 +147,9 @@ SweepAxis sweep_axis(const Axis& axis, bool is_inner) {
   return result;
 }
 
-// Sweeps need lanes even at the price of gathering them: the axis with enough of them, and of those the closest.
-void choose_sweep_lanes(FoldSpace& space) {
+}  // namespace
+
+void choose_gathered_lanes(FoldSpace& space) {
   if (space.lanes.n > 1) space.kept.push_back(space.lanes);
   space.lanes = FoldAxis{};
   const auto enough = [](const FoldAxis& axis) { return std::min<std::int64_t>(axis.n, 8); };
@@ -156,6 +158,8 @@ void choose_sweep_lanes(FoldSpace& space) {
   });
   if (best != space.kept.end()) take_lanes(space, static_cast<std::size_t>(best - space.kept.begin()));
 }
+
+namespace {
 
 // Up to so many cells a direct fold is faster: it vectorises along outputs too, a sweep only along lanes. Measured.
 double most_direct_cells(const FoldSpace& space) {
@@ -216,7 +220,7 @@ std::optional<SweepPlan> plan_sweep(FoldSpace& space) {
     any = any && plan.axes.back().count > 0;
   }
   if (!any) return std::nullopt;
-  choose_sweep_lanes(space);
+  choose_gathered_lanes(space);
   space.block = sweep_block(space, plan);
   std::int64_t slices = (space.lanes.n + space.block - 1) / space.block;
   for (const FoldAxis& axis : space.kept) slices *= axis.n;

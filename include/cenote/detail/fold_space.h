@@ -48,8 +48,13 @@ struct FoldSpace {
   std::int64_t block = 1;
 };
 
-/// Checks x, the compute type and the region, and lays out the loops of a direct fold.
-FoldSpace fold_space(const View& x, Type compute, const std::variant<Window, Adaptive, Global>& region);
+/// Checks x, the compute type and the region, and lays out the loops of a direct fold; `who` stands in the errors.
+FoldSpace fold_space(const char* who, const View& x, Type compute,
+                     const std::variant<Window, Adaptive, Global>& region);
+
+/// Chooses the lanes anew, for loops that have no other way to fill vectors: the kept axis with enough of them, and of
+/// those the closest in memory.
+void choose_gathered_lanes(FoldSpace& space);
 
 /// A position in a nest of loops, the last running fastest.
 class Counter {

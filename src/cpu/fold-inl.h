@@ -1,0 +1,182 @@
+// How states are made, moved and folded: the core that rows and lines share. Included once per target.
+
+#if defined(CENOTE_CPU_FOLD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_FOLD_INL_H_
+#undef CENOTE_CPU_FOLD_INL_H_
+#else
+#define CENOTE_CPU_FOLD_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include "cpu/kernels.h"
+#include "cpu/pack-inl.h"
+
+#define CENOTE_REGION_BEGIN \
+  HWY_BEFORE_NAMESPACE();   \
+  namespace cenote {        \
+  namespace HWY_NAMESPACE {
+#define CENOTE_REGION_END \
+  }                       \
+  }                       \
+  HWY_AFTER_NAMESPACE();
+#define CENOTE_FN HWY_INLINE
+#define CENOTE_LONG_FN HWY_NOINLINE
+#include "reduce/reducers-inl.h"
+#undef CENOTE_REGION_BEGIN
+#undef CENOTE_REGION_END
+#undef CENOTE_FN
+#undef CENOTE_LONG_FN
+
+/// Behind a lambda's parameters: compiled for the target, and always inlined.
+#ifndef CENOTE_INLINED
+#define CENOTE_INLINED HWY_ATTR __attribute__((always_inline))
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+using cpu::Pass;
+
+/// How a reducer's state is made, moved and merged. `id` numbers the cell; a plain reducer does not care.
+template <class R, class A>
+struct Carry {
+  using N = Pack<A>;
+  using State = Parts<N, R::parts>;
+  static constexpr bool is_winner = false;
+  static constexpr bool has_neutral = requires { R::template neutral<A>(); };
+  R reducer;
+  explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
+
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return R::template neutral<Cell>();
+  }
+  HWY_INLINE State identity() const { return reducer.template identity<N>(); }
+  HWY_INLINE State lift(N x, std::int64_t) const { return reducer.lift(x); }
+  HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
+  HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t) const {
+    State s;
+    for (int i = 0; i < R::parts; ++i) s.part[i] = load(p + i * plane);
+    return s;
+  }
+  HWY_INLINE void store_state(const State& s, A* p, std::int64_t plane) const {
+    for (int i = 0; i < R::parts; ++i) store(s.part[i], p + i * plane);
+  }
+  /// Lane 0 only.
+  HWY_INLINE void store_one(const State& s, A* p, std::int64_t plane) const {
+    for (int i = 0; i < R::parts; ++i) p[i * plane] = hn::GetLane(s.part[i].v);
+  }
+};
+
+template <class R, class A>
+struct Carry<Winner<R>, A> {
+  using N = Pack<A>;
+  using I = IndexLane<A>;
+  using State = Place<N>;
+  static constexpr bool is_winner = true, has_neutral = false;
+  Winner<R> reducer;
+  explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
+
+  HWY_INLINE State identity() const { return {reducer.base.template identity<N>().part[0], broadcast<I>(0)}; }
+  HWY_INLINE State lift(N x, std::int64_t id) const { return {x, broadcast<I>(static_cast<I>(id))}; }
+  HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
+  HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t id) const {
+    return {load(p), load(reinterpret_cast<const I*>(p + plane)) + broadcast<I>(static_cast<I>(id))};
+  }
+  HWY_INLINE void store_state(const State& s, A* p, std::int64_t plane) const {
+    store(s.value, p);
+    store(s.index, reinterpret_cast<I*>(p + plane));
+  }
+  HWY_INLINE void store_one(const State& s, A* p, std::int64_t plane) const {
+    *p = hn::GetLane(s.value.v);
+    reinterpret_cast<I*>(p + plane)[0] = hn::GetLane(s.index.v);
+  }
+};
+
+/// Cells folded one after the other before groups are merged pairwise. Keeps a sum's error within
+/// 7 + log2(cells / 8) + 2 roundings, and short windows free of any stack.
+constexpr std::int64_t group_cells = 8;
+
+/// Merges groups pairwise: stack[i] holds 2^i of them, as the bits of `groups` say, like a binary counter.
+template <int U, class C>
+struct Merger {
+  using State = typename C::State;
+  State stack[60][U];
+  std::int64_t groups = 0;
+
+  HWY_NOINLINE void push(const C& carry, State (&group)[U]) {
+    int level = 0;
+    for (std::int64_t bits = groups; bits & 1; bits >>= 1, ++level)
+      for (int u = 0; u < U; ++u) group[u] = carry.combine(stack[level][u], group[u]);
+    for (int u = 0; u < U; ++u) stack[level][u] = group[u];
+    ++groups;
+  }
+  HWY_NOINLINE void total(const C& carry, State (&result)[U]) const {
+    bool first = true;
+    for (int level = 0; groups >> level; ++level) {
+      if (!((groups >> level) & 1)) continue;
+      for (int u = 0; u < U; ++u) result[u] = first ? stack[level][u] : carry.combine(stack[level][u], result[u]);
+      first = false;
+    }
+  }
+};
+
+/// Calls f(0), …, f(U - 1), unrolled at compile time so that what they index stays in registers.
+template <int U, class F>
+HWY_INLINE void each(const F& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED { (f(I), ...); }
+  (std::make_integer_sequence<int, U>());
+}
+
+/// Folds cells at(0, u), …, at(count - 1, u) in order, for u < U packs at once. count >= 1.
+template <int U, class C, class At>
+HWY_INLINE void fold(const C& carry, std::int64_t count, const At& at, typename C::State (&result)[U]) {
+  typename C::State acc[U];
+  const auto run = [&](std::int64_t j, std::int64_t stop) CENOTE_INLINED {
+    each<U>([&](int u) CENOTE_INLINED { acc[u] = at(j, u); });
+    for (++j; j < stop; ++j) each<U>([&](int u) CENOTE_INLINED { acc[u] = carry.combine(acc[u], at(j, u)); });
+  };
+  if (HWY_LIKELY(count <= group_cells)) {
+    run(0, count);
+    each<U>([&](int u) CENOTE_INLINED { result[u] = acc[u]; });
+    return;
+  }
+  Merger<U, C> merger;
+  typename C::State group[U];
+  for (std::int64_t j = 0; j < count; j += group_cells) {
+    run(j, HWY_MIN(j + group_cells, count));
+    each<U>([&](int u) CENOTE_INLINED { group[u] = acc[u]; });
+    merger.push(carry, group);
+  }
+  merger.total(carry, group);
+  each<U>([&](int u) CENOTE_INLINED { result[u] = group[u]; });
+}
+
+/// Folds `rows` such sequences, at(r, j, u), each by itself and then one after the other. 1 <= rows <= group_cells.
+template <int U, class C, class At>
+HWY_INLINE void fold_rows(const C& carry, std::int64_t rows, std::int64_t count, const At& at,
+                          typename C::State (&result)[U]) {
+  fold<U>(
+      carry, count, [&](std::int64_t j, int u) CENOTE_INLINED { return at(0, j, u); }, result);
+  for (std::int64_t r = 1; r < rows; ++r) {
+    typename C::State next[U];
+    fold<U>(
+        carry, count, [&](std::int64_t j, int u) CENOTE_INLINED { return at(r, j, u); }, next);
+    each<U>([&](int u) CENOTE_INLINED { result[u] = carry.combine(result[u], next[u]); });
+  }
+}
+
+/// How many packs a kernel keeps in flight: several hide latency, but large states spill.
+template <class C>
+constexpr int packs_in_flight() {
+  return sizeof(typename C::State) == sizeof(typename C::N) ? 4 : 1;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

@@ -1,0 +1,191 @@
+// Rows: lanes run along a row, and an output row is a list of source rows combined lane by lane.
+
+#if defined(CENOTE_CPU_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_ROWS_INL_H_
+#undef CENOTE_CPU_ROWS_INL_H_
+#else
+#define CENOTE_CPU_ROWS_INL_H_
+#endif
+
+#include "cpu/fold-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+/// One output row of `len` lanes, `Packs` of them at a time, from lane i on. Returns the first lane not made.
+template <int Packs, class C, class A, class Source>
+HWY_INLINE std::int64_t fold_packs(const C& carry, std::int64_t i, std::int64_t len, A* dst, std::int64_t plane,
+                                   const Source& source) {
+  const std::int64_t L = lanes<A>();
+  for (; i + Packs * L <= len; i += Packs * L) {
+    typename C::State state[Packs];
+    fold_rows<Packs>(
+        carry, source.rows, source.count,
+        [&](std::int64_t r, std::int64_t j, int u) CENOTE_INLINED { return source.whole(r, j, i + u * L); }, state);
+    each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + i + u * L, plane); });
+  }
+  return i;
+}
+
+/// Lanes that add_rows works on at a time.
+constexpr std::int64_t long_row = 1024;
+
+/// The cells of row r, lanes [from, to), one cell after the other into `sum`: memory is read in the order of its
+/// addresses.
+template <class C, class A, class Source>
+HWY_INLINE void add_cells(const C& carry, std::int64_t r, std::int64_t from, std::int64_t to, A* sum,
+                          const Source& source) {
+  const std::int64_t L = lanes<A>();
+  for (std::int64_t j = 0; j < source.count; ++j)
+    for (std::int64_t i = from; i < to; i += L) {
+      const auto cells = HWY_LIKELY(i + L <= to) ? source.whole(r, j, i) : source.rest(r, j, i, to);
+      carry.store_state(j == 0 ? cells : carry.combine(carry.load_state(sum + (i - from), 0, 0), cells),
+                        sum + (i - from), 0);
+    }
+}
+
+/// Few long rows of states with one part.
+template <class C, class A, class Source>
+HWY_INLINE void add_rows(const C& carry, std::int64_t len, A* dst, const Source& source) {
+  const std::int64_t L = lanes<A>();
+  HWY_ALIGN A other[long_row + 64];
+  for (std::int64_t from = 0; from < len; from += long_row) {
+    const std::int64_t to = HWY_MIN(len, from + long_row);
+    add_cells(carry, 0, from, to, dst + from, source);
+    for (std::int64_t r = 1; r < source.rows; ++r) {
+      add_cells(carry, r, from, to, other, source);
+      for (std::int64_t i = 0; i < to - from; i += L)
+        carry.store_state(carry.combine(carry.load_state(dst + from + i, 0, 0), carry.load_state(other + i, 0, 0)),
+                          dst + from + i, 0);
+    }
+  }
+}
+
+/// One output row of `len` lanes from all rows of a source.
+template <class C, class A, class Source>
+HWY_INLINE void fold_row(const C& carry, std::int64_t len, A* dst, std::int64_t plane, const Source& source) {
+  constexpr int U = packs_in_flight<C>();
+  const std::int64_t L = lanes<A>();
+  if constexpr (U > 1 && Source::is_raw)
+    if (source.rows * source.count > 1 && source.count <= group_cells && len > U * L)
+      return add_rows(carry, len, dst, source);
+  std::int64_t i = 0;
+  if constexpr (U > 1) i = fold_packs<U>(carry, i, len, dst, plane, source);
+  for (; i < len; i += L) {
+    typename C::State state[1];
+    const std::int64_t at = source.place(i, len, L);
+    fold_rows<1>(
+        carry, source.rows, source.count,
+        [&](std::int64_t r, std::int64_t j, int) CENOTE_INLINED { return source.one(r, j, at, len); }, state);
+    carry.store_state(state[0], dst + at, plane);
+  }
+}
+
+/// Rows of raw elements: nothing past a row may be read, so the last pack overlaps the one before it.
+template <class C, class T>
+struct RawRows {
+  static constexpr bool is_raw = true;
+  const C& carry;
+  const T* first;
+  std::int64_t count, distance, id_scale;
+  std::int64_t rows, row_distance, row_id_scale;
+
+  HWY_INLINE const T* cell(std::int64_t r, std::int64_t j, std::int64_t i) const {
+    return first + r * row_distance + j * distance + i;
+  }
+  HWY_INLINE std::int64_t id(std::int64_t r, std::int64_t j) const { return r * row_id_scale + j * id_scale; }
+  HWY_INLINE typename C::State whole(std::int64_t r, std::int64_t j, std::int64_t i) const {
+    return carry.lift(load(cell(r, j, i)), id(r, j));
+  }
+  HWY_INLINE typename C::State one(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t len) const {
+    const T* p = cell(r, j, i);
+    return carry.lift(HWY_LIKELY(len >= lanes<T>()) ? load(p) : load_first(p, len), id(r, j));
+  }
+  /// The lanes from i on, fewer than a pack.
+  HWY_INLINE typename C::State rest(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t len) const {
+    return carry.lift(load_first(cell(r, j, i), len - i), id(r, j));
+  }
+  HWY_INLINE std::int64_t place(std::int64_t i, std::int64_t len, std::int64_t L) const {
+    return i + L <= len ? i : HWY_MAX(len - L, 0);
+  }
+};
+
+/// Rows of states, possibly in a ring: their memory reaches a pack beyond every row.
+template <class C, class A>
+struct StateRows {
+  static constexpr bool is_raw = false;
+  static constexpr std::int64_t rows = 1;
+  const C& carry;
+  const A* base;
+  std::int64_t first, count, dilation, wrap, step, plane, id_scale;
+
+  HWY_INLINE typename C::State whole(std::int64_t, std::int64_t j, std::int64_t i) const {
+    std::int64_t position = first + j * dilation;
+    if (position >= wrap) position -= wrap;
+    return carry.load_state(base + position * step + i, plane, j * id_scale);
+  }
+  HWY_INLINE typename C::State one(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t) const {
+    return whole(r, j, i);
+  }
+  HWY_INLINE std::int64_t place(std::int64_t i, std::int64_t, std::int64_t) const { return i; }
+};
+
+template <class C, class A>
+HWY_INLINE void fill_identity(const C& carry, std::int64_t len, A* dst, std::int64_t plane) {
+  for (std::int64_t i = 0; i < len; i += lanes<A>()) carry.store_state(carry.identity(), dst + i, plane);
+}
+
+template <class C, class T>
+void rows(const Pass& pass) {
+  using A = typename LaneOf<typename C::N>::type;
+  const C carry(pass.params);
+  const Axis axis = *pass.axis;
+  // Outputs at every position, side by side in source and result, are one long row.
+  const auto [inside, outside] = axis.interior();
+  const bool joined = axis.stride == 1 && pass.step == pass.len && pass.dst_step == pass.len;
+  for (std::int64_t row = 0; row < pass.rows; ++row) {
+    const T* src = static_cast<const T*>(pass.src) + row * pass.src_row;
+    A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
+    for (std::int64_t o = pass.begin; o < pass.end;) {
+      const Axis::Span span = axis.span(o);
+      std::int64_t outputs = 1;
+      if (joined && o >= inside && o < outside) outputs = HWY_MIN(outside, pass.end) - o;
+      const std::int64_t len = outputs * pass.len;
+      if (HWY_UNLIKELY(span.count == 0))
+        fill_identity(carry, len, dst, pass.dst_plane);
+      else
+        fold_row(carry, len, dst, pass.dst_plane,
+                 RawRows<C, T>{carry, src + span.first * pass.step, span.count, axis.dilation * pass.step,
+                               pass.id_scale, pass.fold, pass.fold_step, pass.fold_id_scale});
+      o += outputs;
+      dst += outputs * pass.dst_step;
+    }
+  }
+}
+
+template <class C>
+void merge(const Pass& pass) {
+  using A = typename LaneOf<typename C::N>::type;
+  const C carry(pass.params);
+  const Axis axis = *pass.axis;
+  const std::int64_t wrap = pass.wrap > 0 ? pass.wrap : INT64_MAX;
+  A* dst = static_cast<A*>(pass.dst);
+  for (std::int64_t o = pass.begin; o < pass.end; ++o, dst += pass.dst_step) {
+    const Axis::Span span = axis.span(o);
+    if (HWY_UNLIKELY(span.count == 0)) {
+      fill_identity(carry, pass.len, dst, pass.dst_plane);
+      continue;
+    }
+    const std::int64_t first = span.first - pass.origin;
+    fold_row(carry, pass.len, dst, pass.dst_plane,
+             StateRows<C, A>{carry, static_cast<const A*>(pass.src), first < wrap ? first : first % wrap, span.count,
+                             axis.dilation, wrap, pass.step, pass.src_plane, pass.id_scale});
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
