@@ -13,6 +13,7 @@
 #include <cenote/pooling.h>
 #include <cenote/problem.h>
 #include <cenote/reducers.h>
+#include <cenote/tensor.h>
 #include <cenote/types.h>
 #include <cenote/version.h>
 #include <cenote/window.h>

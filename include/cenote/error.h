@@ -12,6 +12,12 @@ class Unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A backward pass through a graph that an earlier one released.
+class InvalidBackprop : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A file that cannot be read or written, with its name and the cause.
 class FileError : public std::runtime_error {
  public:

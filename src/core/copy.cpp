@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
+
+#include "core/half.h"
 
 namespace cenote {
 namespace {
@@ -13,9 +16,13 @@ template <class To, class From>
 To convert(From value) noexcept {
   if constexpr (std::is_same_v<To, From>)
     return value;
-  else if constexpr (std::is_same_v<From, f16> || std::is_same_v<From, bf16>)
+  else if constexpr (std::is_same_v<From, f16>)
+    return convert<To>(half_value(value.bits));
+  else if constexpr (std::is_same_v<From, bf16>)
     return convert<To>(static_cast<float>(value));
-  else if constexpr (std::is_same_v<To, f16> || std::is_same_v<To, bf16>)
+  else if constexpr (std::is_same_v<To, f16>)
+    return std::bit_cast<f16>(half_bits(static_cast<float>(value)));
+  else if constexpr (std::is_same_v<To, bf16>)
     return To(static_cast<float>(value));
   else if constexpr (std::is_same_v<To, bool>)
     return value != From{};
