@@ -27,8 +27,9 @@ class RowSum {
 
   /// The sums, after the last row.
   C* finish() noexcept {
-    for (std::size_t level = 0; level < levels_.size(); ++level)
-      if ((rows_ / 8) >> level & 1) join(levels_[level]);
+    std::size_t level = 0;
+    for (std::uint64_t groups = rows_ / 8; groups > 0; groups >>= 1, ++level)
+      if (groups & 1) join(levels_[level]);
     return now_.data();
   }
 
@@ -131,24 +132,22 @@ struct Sum {
     summed.start(!along_kept);
   }
 
-  /// Sums rows [first, last) for the outputs that `unit` of the kept loops stands for, and stores them.
+  /// Sums rows [first, last) for the outputs at which the kept loops stand, and stores them.
   template <class C>
-  void run(const View& x, std::int64_t unit, std::int64_t first, std::int64_t last, Type type, std::byte* to) const {
-    Loops out = kept, in = summed;
-    out.seek(unit);
-    const std::int64_t width = along_kept ? out.width() : in.widest();
-    const std::int64_t stride = along_kept ? out.x_stride() : in.x_stride();
+  void run(const View& x, std::int64_t first, std::int64_t last, Type type, std::byte* to) {
+    const std::int64_t width = along_kept ? kept.width() : summed.widest();
+    const std::int64_t stride = along_kept ? kept.x_stride() : summed.x_stride();
     RowSum<C> sum(width);
     alignas(64) std::array<C, lanes> buffer;
-    const std::byte* from = byte_at(bytes_of(x), x.type, out.x());
-    if (first < last) in.seek(first);
-    for (; first < last; ++first, in.next()) {
-      const std::int64_t n = along_kept ? width : in.width();
-      sum.add(read_row(x.type, byte_at(from, x.type, in.x()), stride, n, buffer.data()), n);
+    const std::byte* from = byte_at(bytes_of(x), x.type, kept.x());
+    if (first < last) summed.seek(first);
+    for (; first < last; ++first, summed.next()) {
+      const std::int64_t n = along_kept ? width : summed.width();
+      sum.add(read_row(x.type, byte_at(from, x.type, summed.x()), stride, n, buffer.data()), n);
     }
     C* totals = sum.finish();
-    std::byte* at = byte_at(to, type, out.y());
-    if (along_kept) return write_row(type, at, out.y_stride(), totals, width);
+    std::byte* at = byte_at(to, type, kept.y());
+    if (along_kept) return write_row(type, at, kept.y_stride(), totals, width);
     std::int64_t n = width;
     for (; n > 1; n = (n + 1) / 2)
       for (std::int64_t i = 0; i < n / 2; ++i) totals[i] += totals[(n + 1) / 2 + i];
@@ -171,7 +170,9 @@ void sum_whole(const View& x, const MutableView& y) {
   const std::int64_t units = sum.kept.total(), rows = sum.summed.total();
   const std::int64_t grain = std::max<std::int64_t>(1, parallel_grain / std::max<std::int64_t>(1, rows * lanes));
   detail::parallel_parts(units, grain, [&](std::int64_t unit, std::int64_t end) {
-    for (; unit < end; ++unit) sum.run<C>(x, unit, 0, rows, y.type, bytes_of(y));
+    Sum own = sum;
+    own.kept.seek(unit);
+    for (; unit < end; ++unit, own.kept.next()) own.run<C>(x, 0, rows, y.type, bytes_of(y));
   });
 }
 
@@ -182,11 +183,12 @@ void sum_in_parts(const View& x, const MutableView& y, std::int64_t parts, doubl
   const std::int64_t units = sum.kept.total(), rows = sum.summed.total(), size = element_count(y.shape);
   C* sums = reinterpret_cast<C*>(scratch);
   detail::parallel_parts(units * parts, 1, [&](std::int64_t item, std::int64_t end) {
-    for (; item < end; ++item) {
+    for (Sum own = sum; item < end; ++item) {
       const std::int64_t part = item / units, share = rows / parts, rest = rows % parts;
       const std::int64_t first = part * share + std::min(part, rest);
       const std::int64_t last = first + share + (part < rest ? 1 : 0);
-      sum.run<C>(x, item % units, first, last, type_of<C>, reinterpret_cast<std::byte*>(sums + part * size));
+      own.kept.seek(item % units);
+      own.run<C>(x, first, last, type_of<C>, reinterpret_cast<std::byte*>(sums + part * size));
     }
   });
   for (std::int64_t step = 1; step < parts; step *= 2)

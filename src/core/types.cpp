@@ -5,6 +5,7 @@
 #include <cenote/types.h>
 #include <cenote/version.h>
 
+#include "core/half.h"
 #include "core/reject.h"
 
 namespace cenote {
@@ -47,31 +48,8 @@ Type parse_type(std::string_view text) {
 
 namespace detail {
 
-std::uint16_t f16_from_float(float value) noexcept {
-  const auto u = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((u >> 16) & 0x8000u);
-  const std::uint32_t magnitude = u & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return sign | static_cast<std::uint16_t>(0x7e00u | ((magnitude >> 13) & 0x3ffu));
-  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520 and more round to infinity
-  if (magnitude < 0x38800000u) {
-    // Subnormal: adding 0.5 puts the rounded result into the low mantissa bits.
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u);
-  }
-  const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
-  return sign | static_cast<std::uint16_t>((rounded - 0x38000000u) >> 13);
-}
-
-float f16_to_float(std::uint16_t bits) noexcept {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1fu, mantissa = bits & 0x3ffu;
-  if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) * 0x1p-24f;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
-  }
-  const std::uint32_t wide = exponent == 31 ? 0x7f800000u : (exponent + 112) << 23;
-  return std::bit_cast<float>(sign | wide | (mantissa << 13));
-}
+std::uint16_t f16_from_float(float value) noexcept { return half_bits(value); }
+float f16_to_float(std::uint16_t bits) noexcept { return half_value(bits); }
 
 }  // namespace detail
 }  // namespace cenote
