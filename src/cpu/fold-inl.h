@@ -23,7 +23,6 @@
   HWY_AFTER_NAMESPACE();
 #define CENOTE_FN HWY_INLINE
 #define CENOTE_LONG_FN HWY_NOINLINE
-#include "reduce/derivatives-inl.h"
 #include "reduce/reducers-inl.h"
 #undef CENOTE_REGION_BEGIN
 #undef CENOTE_REGION_END

@@ -183,9 +183,8 @@ void Planes::put(const View& part, const View& indices, const MutableView& whole
     const auto* from = static_cast<const Unit*>(part.data);
     auto* to = static_cast<Unit*>(whole.data);
     // A bool is any byte, and becomes 0 or 1.
-    each(lay_out(part.strides, indices.strides, whole.strides), indices, [=](std::int64_t p, std::int64_t w) {
-      to[w] = normalise ? static_cast<Unit>(from[p] != 0) : from[p];
-    });
+    each(lay_out(part.strides, indices.strides, whole.strides), indices,
+         [=](std::int64_t p, std::int64_t w) { to[w] = normalise ? static_cast<Unit>(from[p] != 0) : from[p]; });
   });
 }
 

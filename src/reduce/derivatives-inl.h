@@ -1,5 +1,4 @@
-// Derivatives as reductions, made of any reducer that weighs its cells. Text without a guard, as reducers-inl.h, which
-// must come before it.
+// Derivatives as reductions, made of any reducer that weighs its cells. Text that reducers-inl.h includes at its end.
 
 CENOTE_REGION_BEGIN
 

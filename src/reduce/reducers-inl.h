@@ -320,3 +320,5 @@ struct Winner {
 };
 
 CENOTE_REGION_END
+
+#include "reduce/derivatives-inl.h"
