@@ -44,6 +44,14 @@ To as(const std::vector<Array>& arrays) {
 using Views = std::vector<View>;
 using Seeds = std::vector<std::optional<View>>;
 
+// Windows without a real cell are infinite, and products of infinities and zeros no longer obey any law.
+bool is_finite(const RandomGraph& g) {
+  for (const auto& [var, value] : g.values)
+    for (const double v : numbers(value))
+      if (!std::isfinite(v)) return false;
+  return true;
+}
+
 double dot_all(const std::vector<std::optional<Array>>& a, const std::vector<Array>& b, double& size) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -56,6 +64,7 @@ double dot_all(const std::vector<std::optional<Array>>& a, const std::vector<Arr
 TEST(GraphDerivatives, JvpAndVjpAreAdjointOnRandomGraphs) {
   check(300, [] {
     RandomGraph g(Type::f64, static_cast<int>(detail::between(4, 20)), false);
+    if (!is_finite(g)) return;
     const Program p = some_of(g);
     const auto dx = random_like(p.inputs(), 100), gy = random_like(p.outputs(), 200);
     const auto forward = p.jvp(g.views(), as<Seeds>(dx));
