@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cenote/array.h>
+#include <cenote/autodiff.h>
 #include <cenote/device.h>
 #include <cenote/dual.h>
 #include <cenote/error.h>

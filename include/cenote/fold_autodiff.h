@@ -158,14 +158,9 @@ Array hvp(const CustomPooling<C, F>& op, const View& x, const View& gy, const Vi
   return detail::part<C>(gx, &Dual<C>::tangent, x.type, x.shape);
 }
 
-/// What forward mode of a pullback returns: gx, and its derivative along the tangents that were given.
-struct CustomPullbackJvp {
-  Array gx, dgx;
-};
-
 /// Forward mode of a pullback: gx, and its derivative along a tangent dx of x and dgy of gy.
 template <class C, class F>
-CustomPullbackJvp jvp(const CustomPullback<C, F>& pullback, const View& gy, const View& dx, const View& dgy) {
+LinearizedPullback jvp(const CustomPullback<C, F>& pullback, const View& gy, const View& dx, const View& dgy) {
   const detail::FoldPoint<C, F>& point = *pullback.point();
   point.check_output("gy", gy);
   point.check_input("dx", dx);
@@ -176,11 +171,6 @@ CustomPullbackJvp jvp(const CustomPullback<C, F>& pullback, const View& gy, cons
           detail::part<C>(gx, &Dual<C>::tangent, dx.type, dx.shape)};
 }
 
-/// Cotangents of the two arguments of a pullback: the array that was pooled, and the cotangent gy.
-struct CustomCotangents {
-  Array x, gy;
-};
-
 /// Maps a cotangent h of gx to the cotangents of x and gy. Holds copies of both.
 template <class C, class F>
 class CustomSecond {
@@ -189,7 +179,7 @@ class CustomSecond {
       : point_(std::move(point)), gy_(detail::to_numbers(gy)) {}
 
   /// {hvp along h, dy along h}: the second derivative is symmetric, and the pullback is linear in gy.
-  CustomCotangents operator()(const View& h) const {
+  Cotangents operator()(const View& h) const {
     point_->check_input("h", h);
     const Array along = detail::to_numbers(h);
     const auto gx = point_->pull_back_along(gy_, along, nullptr);

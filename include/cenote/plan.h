@@ -55,6 +55,18 @@ class Plan {
   /// As above, and writes the winners' indices; only for a plan that asked for indices.
   void run(const View& x, const MutableView& y, const MutableView& indices) const;
 
+  /// Forward mode, floating-point types only: dy, the derivative at x along dx. x and dx have the planned input's type
+  /// and shape, dy the output's.
+  void jvp(const View& x, const View& dx, const MutableView& dy) const;
+  /// Reverse mode: gx, the cotangent of x for a cotangent gy of the output.
+  void vjp(const View& x, const View& gy, const MutableView& gx) const;
+  /// Second order: the derivative of gx along v, which is that of <gy, y> twice.
+  void hvp(const View& x, const View& gy, const View& v, const MutableView& hx) const;
+  /// max and min with ties to the first: the same from the winners' offsets (IndexKind::offset) instead of x. They are
+  /// checked.
+  void jvp_from_offsets(const View& offsets, const View& dx, const MutableView& dy) const;
+  void vjp_from_offsets(const View& offsets, const View& gy, const MutableView& gx) const;
+
   /// One line: the problem, the algorithm and why it was chosen.
   std::string explain() const;
 

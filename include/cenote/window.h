@@ -86,7 +86,8 @@ struct Global {
 };
 
 /// One pooled axis, resolved and checked: the window of output o covers positions o*stride - low + j*dilation, j <
-/// size.
+/// size. A transposed axis goes the other way: its outputs are the cells of such an axis, its positions that axis's
+/// outputs, and an output covers the positions whose windows hold it.
 struct Axis {
   /// The real cells of one window: `count` positions from `first`, `tap` being the number of the first.
   struct Span {
@@ -95,9 +96,18 @@ struct Axis {
 
   std::int64_t n = 0, size = 1, stride = 1, dilation = 1, low = 0, high = 0, out = 0;
   bool adaptive = false;
+  bool transposed = false;
+
+  /// Whether neighbouring windows may differ in more than their place.
+  bool irregular() const noexcept { return adaptive || transposed; }
+  /// Between the cells of a window.
+  std::int64_t step() const noexcept { return transposed ? transposed_step() : adaptive ? 1 : dilation; }
+  /// The axis that goes the other way.
+  Axis transpose() const noexcept;
 
   /// The real cells of window o, 0 <= o < out.
   Span span(std::int64_t o) const noexcept {
+    if (transposed) return transposed_span(o);
     if (adaptive) {
       __extension__ using Wide = __int128;
       const auto wide = [&](std::int64_t i, std::int64_t extra) {
@@ -114,7 +124,7 @@ struct Axis {
   }
   /// Taps of window o inside the padded extent: all but those of a ceil overhang.
   std::int64_t clipped(std::int64_t o) const noexcept {
-    if (adaptive) return span(o).count;
+    if (irregular()) return span(o).count;
     const std::int64_t room = steps(n + high - (o * stride - low) - 1) + 1;
     return room < size ? room : size;
   }
@@ -123,6 +133,8 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 
  private:
+  std::int64_t transposed_step() const noexcept;
+  Span transposed_span(std::int64_t o) const noexcept;
   // Division is slow, and dilation is rare.
   std::int64_t steps(std::int64_t distance) const noexcept { return dilation == 1 ? distance : distance / dilation; }
 };

@@ -2,6 +2,7 @@
 #include "core/copy.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -86,6 +87,23 @@ void convert_line(Type to, void* dst, Type from, const void* src, std::int64_t s
   });
 }
 
+namespace {
+
+// Between lines that both lie apart, a few elements at a time.
+void convert_apart(Type to, std::byte* dst, std::int64_t to_step, Type from, const std::byte* src, std::int64_t step,
+                   std::int64_t n) noexcept {
+  if (to_step == 1) return convert_line(to, dst, from, src, step, n);
+  std::array<std::uint64_t, 64> some;
+  const auto bytes = static_cast<std::int64_t>(size_of(to)), from_bytes = static_cast<std::int64_t>(size_of(from));
+  for (std::int64_t i = 0; i < n; i += 64) {
+    const std::int64_t count = std::min<std::int64_t>(64, n - i);
+    convert_line(to, some.data(), from, src + i * step * from_bytes, step, count);
+    scatter_line(to, dst + i * to_step * bytes, to_step, some.data(), count);
+  }
+}
+
+}  // namespace
+
 void narrow_line(Type to, void* dst, Type from, const void* src, std::int64_t n) noexcept {
   visit(to, [&]<class To>(To) {
     visit(from, [&]<class From>(From) {
@@ -114,7 +132,8 @@ void scatter_line(Type type, void* dst, std::int64_t stride, const void* src, st
 
 void copy_strided(const View& from, const MutableView& to) {
   if (element_count(from.shape) == 0) return;
-  const auto bytes = static_cast<std::int64_t>(size_of(from.type));
+  const auto bytes = static_cast<std::int64_t>(size_of(from.type)),
+             to_bytes = static_cast<std::int64_t>(size_of(to.type));
   const int last = from.rank() - 1;
   const std::int64_t n = last < 0 ? 1 : from.shape[last];
   const std::int64_t step = last < 0 ? 1 : from.strides[last], to_step = last < 0 ? 1 : to.strides[last];
@@ -126,8 +145,10 @@ void copy_strided(const View& from, const MutableView& to) {
       target += index[i] * to.strides[i];
     }
     const auto* src = static_cast<const std::byte*>(from.data) + source * bytes;
-    auto* dst = static_cast<std::byte*>(to.data) + target * bytes;
-    if (to_step == 1)
+    auto* dst = static_cast<std::byte*>(to.data) + target * to_bytes;
+    if (from.type != to.type)
+      convert_apart(to.type, dst, to_step, from.type, src, step, n);
+    else if (to_step == 1)
       gather_line(static_cast<std::size_t>(bytes), dst, src, step, n);
     else
       for (std::int64_t i = 0; i < n; ++i)

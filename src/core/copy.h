@@ -7,7 +7,7 @@
 
 namespace cenote {
 
-/// Copies a view into another of the same type and shape that does not overlap it.
+/// Copies a view into another of the same shape that does not overlap it; a change of type is as in convert_line.
 void copy_strided(const View& from, const MutableView& to);
 
 /// Writes n elements of type `to`, without gaps, from elements of type `from` that lie `stride` apart.

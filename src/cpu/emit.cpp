@@ -49,15 +49,18 @@ struct Emitter::Block::Line {
   std::int64_t offset = 0;  // lanes before it in the stage
 };
 
-Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView& y, const MutableView& indices,
-                 Reducer reducer, bool stream)
+Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream)
     : plan_(plan),
       layout_(layout),
-      y_(static_cast<std::byte*>(y.data)),
-      indices_(static_cast<std::byte*>(indices.data)),
+      y_(static_cast<std::byte*>(operands.y.data)),
+      second_(static_cast<std::byte*>(operands.second)),
+      indices_(static_cast<std::byte*>(operands.indices.data)),
+      cells_(static_cast<const std::byte*>(operands.cells.data)),
       finish_type_(writes_directly(plan.lane_type, plan.output_type) ? plan.output_type : plan.lane_type),
       stream_(stream) {
-  kernels_ = kernels(finish_type_, reducer, false);
+  const Role role = plan.role == Role::winner ? Role::value : plan.role;
+  if (!kernels(finish_type_, reducer, role).finish) finish_type_ = plan.lane_type;
+  kernels_ = kernels(finish_type_, reducer, role);
   std::int64_t scale = 1;
   for (int l = layout.depth - 1; l >= 0; --l) {
     scales_[static_cast<std::size_t>(l)] = scale;
@@ -67,7 +70,7 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView
   offsets_ = *plan.pooling.indices == IndexKind::offset;
   bool adaptive = false;
   std::array<Axis::Span, max_rank> spans{};
-  for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].adaptive;
+  for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].irregular();
   const Numbers any = numbers(spans, 0);
   if (adaptive || any.plain || scale > largest_table) return;
   for (std::int64_t id = 0; id < scale; ++id) table_.push_back(spread(id, any.weight));
@@ -130,16 +133,7 @@ void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64
   const std::int64_t n = (end - begin) * (to - from);
   Scratch& scratch = Scratch::of_this_thread();
   const auto mark = scratch.mark();
-  counts_ = nullptr;
-  if (!e.plan_.count) {
-    counts_ = reinterpret_cast<double*>(scratch.take((n + 64) * static_cast<std::int64_t>(sizeof(double))));
-    each_line(begin, end, from, to, [&](const Line& line) { count_cells(line); });
-    lane_counts_ = reinterpret_cast<std::byte*>(counts_);
-    if (e.plan_.lane_type == Type::f32) {
-      lane_counts_ = scratch.take((n + 64) * static_cast<std::int64_t>(sizeof(float)));
-      convert_line(Type::f32, lane_counts_, Type::f64, counts_, 1, n);
-    }
-  }
+  find_counts(begin, end, from, to);
   if ((end - begin == 1 && whole_rows_) || (joined_rows_ && from == 0 && to == row_)) {
     finish(states, plane, 0, n, origin_.y + begin * layout.levels[0].y + tile_y() + from, 1);
   } else {
@@ -162,6 +156,45 @@ void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64
   scratch.release(mark);
 }
 
+// What `lower` is given beside each state: a count, or for a cotangent the cell itself.
+void Emitter::Block::find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to) {
+  const Emitter& e = *emitter_;
+  const std::int64_t room = (end - begin) * (to - from) + 64;
+  Scratch& scratch = Scratch::of_this_thread();
+  counts_ = nullptr;
+  lane_counts_ = nullptr;
+  if (e.plan_.role == Role::cotangent) {
+    lane_counts_ = scratch.take(room * 8);
+    return each_line(begin, end, from, to, [&](const Line& line) { read_cells(line); });
+  }
+  if (e.plan_.count) return;
+  counts_ = reinterpret_cast<double*>(scratch.take(room * static_cast<std::int64_t>(sizeof(double))));
+  each_line(begin, end, from, to, [&](const Line& line) { count_cells(line); });
+  lane_counts_ = reinterpret_cast<std::byte*>(counts_);
+  if (e.plan_.lane_type == Type::f32) {
+    lane_counts_ = scratch.take(room * static_cast<std::int64_t>(sizeof(float)));
+    convert_line(Type::f32, lane_counts_, Type::f64, counts_, 1, room - 64);
+  }
+}
+
+void Emitter::Block::read_cells(const Line& line) {
+  const Emitter& e = *emitter_;
+  const Layout& layout = e.layout_;
+  const auto last = static_cast<std::size_t>(layout.depth - 1);
+  const auto lane_bytes = static_cast<std::int64_t>(size_of(e.plan_.lane_type));
+  const Type from = e.plan_.output_type;
+  std::int64_t at = origin_.beside + line.begin * layout.levels[last].beside;
+  for (std::size_t l = 0; l < last; ++l) at += line.o[l] * layout.levels[l].beside;
+  std::byte* to = lane_counts_ + line.offset * lane_bytes;
+  const std::int64_t outputs = line.end - line.begin, step = layout.levels[last].beside;
+  const auto read = [&](std::int64_t place, std::int64_t stride, std::int64_t n) {
+    convert_line(e.plan_.lane_type, to, from, e.cells_ + place * static_cast<std::int64_t>(size_of(from)), stride, n);
+    to += n * lane_bytes;
+  };
+  if (len_ == 1) return read(at, step, outputs);
+  for (std::int64_t o = 0; o < outputs; ++o) read(at + o * step, layout.inner.beside, len_);
+}
+
 std::int64_t Emitter::Block::tile_y() const {
   const Layout& layout = emitter_->layout_;
   return tile_begin_ * layout.levels[static_cast<std::size_t>(layout.depth - 1)].y;
@@ -175,8 +208,16 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
   const auto lane_bytes = static_cast<std::int64_t>(size_of(e.plan_.lane_type));
   const auto out_bytes = static_cast<std::int64_t>(size_of(to));
   std::byte* dst = e.y_ + y * out_bytes;
-  Finish call{states + first * lane_bytes, plane, n,         counts_ ? lane_counts_ + first * lane_bytes : nullptr,
-              e.plan_.count.value_or(0),   dst,   e.stream_, e.plan_.params};
+  std::byte* second = e.second_ ? e.second_ + y * out_bytes : nullptr;
+  Finish call{states + first * lane_bytes,
+              plane,
+              n,
+              lane_counts_ ? lane_counts_ + first * lane_bytes : nullptr,
+              e.plan_.count.value_or(0),
+              dst,
+              second,
+              e.stream_,
+              e.plan_.params};
   const bool late = e.plan_.divides_late;
   if (step == 1 && e.finish_type_ == to && !late) return e.kernels_.finish(call);
 
@@ -184,6 +225,7 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
   const auto mark = scratch.mark();
   call.stream = false;
   call.dst = scratch.take(n * 8);
+  if (second) call.second = scratch.take(n * 8);
   std::byte* values = scratch.take(n * 8);
   if (late)
     divide_line(e.plan_.lane_type, static_cast<float*>(call.dst), call.src, counts_ ? counts_ + first : nullptr,
@@ -192,6 +234,7 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
     e.kernels_.finish(call);
   narrow_line(to, values, late ? Type::f32 : e.finish_type_, call.dst, n);
   scatter_line(to, dst, step, values, n);
+  if (second) scatter_line(to, second, step, call.second, n);
   scratch.release(mark);
 }
 
@@ -239,10 +282,10 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
   const Axis& axis = layout.axes[last];
   const bool offset = e.offsets_;
   std::array<Axis::Span, max_rank> spans;
-  std::int64_t to = origin_.index;
+  std::int64_t to = origin_.beside;
   for (std::size_t l = 0; l < last; ++l) {
     spans[l] = layout.axes[l].span(line.o[l]);
-    to += line.o[l] * layout.levels[l].index;
+    to += line.o[l] * layout.levels[l].beside;
   }
   const auto [inside, outside] = axis.interior();
   for (std::int64_t o = line.begin; o < line.end;) {
@@ -252,19 +295,19 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
     const std::int64_t stop = together ? std::min(outside, line.end) : o + 1;
     const std::int64_t base_step = offset ? 0 : axis.stride * layout.levels[last].place;
     const std::int64_t c_step = offset ? 0 : layout.inner.place;
-    Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].index;
+    Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].beside;
     const Id* from = ids + line.offset + (o - line.begin) * len_;
     const auto write = [&](const auto& number) {
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)
-          dst[i * layout.levels[last].index + c * layout.inner.index] =
+          dst[i * layout.levels[last].beside + c * layout.inner.beside] =
               static_cast<Index>(number(from[i * len_ + c]) + i * base_step + c * c_step);
     };
     if (numbers.empty)
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)
-          dst[i * layout.levels[last].index + c * layout.inner.index] = static_cast<Index>(offset ? 0 : -1);
-    else if (numbers.plain && len_ == 1 && layout.levels[last].index == 1)
+          dst[i * layout.levels[last].beside + c * layout.inner.beside] = static_cast<Index>(offset ? 0 : -1);
+    else if (numbers.plain && len_ == 1 && layout.levels[last].beside == 1)
       for (std::int64_t i = 0; i < stop - o; ++i) dst[i] = static_cast<Index>(numbers.base + from[i]);
     else if (numbers.plain)
       write([&](Id id) { return numbers.base + id; });
@@ -282,7 +325,7 @@ Emitter::Numbers Emitter::numbers(const std::array<Axis::Span, max_rank>& spans,
   for (int l = layout_.depth - 1; l >= 0; --l) {
     const auto i = static_cast<std::size_t>(l);
     const Axis& axis = layout_.axes[i];
-    const std::int64_t width = axis.adaptive ? spans[i].count : axis.size;
+    const std::int64_t width = axis.irregular() ? spans[i].count : axis.size;
     result.empty = result.empty || spans[i].count == 0;
     result.weight[i] = offsets_ ? taps : axis.dilation * layout_.levels[i].place;
     result.base += offsets_ ? spans[i].tap * taps : spans[i].first * layout_.levels[i].place;

@@ -5,18 +5,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpu/execute.h"
 #include "cpu/kernels.h"
 #include "cpu/layout.h"
 
 namespace cenote::cpu {
 
-/// Where a block lies: distances from the start of x, y and the indices, and what its winners' numbers begin with.
+/// Where a block lies: distances from the start of x, y and the array beside y, and what its winners' numbers begin
+/// with.
 struct Origin {
-  std::int64_t x = 0, y = 0, index = 0, place = 0;
+  std::int64_t x = 0, y = 0, beside = 0, place = 0;
   void add(const Loop& loop, std::int64_t i) noexcept {
     x += i * loop.x;
     y += i * loop.y;
-    index += i * loop.index;
+    beside += i * loop.beside;
     place += i * loop.place;
   }
 };
@@ -26,8 +28,7 @@ class Emitter {
  public:
   class Block;
 
-  Emitter(const Plan::Impl& plan, const Layout& layout, const MutableView& y, const MutableView& indices,
-          Reducer reducer, bool stream);
+  Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream);
 
   Block block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
               std::int64_t row) const;
@@ -49,7 +50,9 @@ class Emitter {
   const Plan::Impl& plan_;
   const Layout& layout_;
   std::byte* y_;
+  std::byte* second_;
   std::byte* indices_;
+  const std::byte* cells_;
   Kernels kernels_;   // of the type that finish() writes
   Type finish_type_;  // that type: the output's, or the lane type where they differ
   bool stream_;
@@ -75,6 +78,8 @@ class Emitter::Block {
   void finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n, std::int64_t y,
               std::int64_t y_step);
   void count_cells(const Line& line);
+  void read_cells(const Line& line);
+  void find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to);
   void write_indices(const Line& line, const std::byte* ids) const;
   template <class Index, class Id>
   void number_line(const Line& line, const Id* ids) const;

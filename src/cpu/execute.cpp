@@ -29,6 +29,23 @@ std::int64_t last_level_cache() {
   return bytes;
 }
 
+/// The positions that outputs [begin, end) of an axis reach.
+std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin, std::int64_t end) {
+  if (!axis.irregular()) {
+    const std::int64_t from = std::clamp<std::int64_t>(begin * axis.stride - axis.low, 0, axis.n);
+    const std::int64_t to = (end - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 1;
+    return {from, std::clamp<std::int64_t>(to, from, axis.n)};
+  }
+  std::int64_t from = axis.n, to = 0;
+  for (std::int64_t o = begin; o < end; ++o) {
+    const Axis::Span span = axis.span(o);
+    if (span.count == 0) continue;
+    from = std::min(from, span.first);
+    to = std::max(to, span.first + (span.count - 1) * axis.step() + 1);
+  }
+  return {std::min(from, to), to};
+}
+
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
 /// Equal pieces of [0, n), none longer than `most`.
@@ -63,7 +80,7 @@ struct Run {
   const std::byte* x;
   Kernels kernels;
   Emitter emitter;
-  std::int64_t lane_bytes, read_bytes;
+  std::int64_t lane_bytes, read_bytes, x_plane;
   bool staged;  // x must be converted or gathered before the kernels can read it
   bool direct;  // the outermost level's few rows are folded as they are read, without a ring
   Pieces inner, tiles, tops;
@@ -125,7 +142,7 @@ class Block {
     ring.capacity = ring_rows(axis, ring.outputs);
     // Where no row outlives its chunk, every chunk starts at slot 0: rows may touch without the end of one that is
     // written late running over another, and a batch of lines can be one long line.
-    ring.carries = axis.adaptive || axis.stride < (axis.size - 1) * axis.dilation + 1;
+    ring.carries = axis.irregular() || axis.stride < (axis.size - 1) * axis.dilation + 1;
     ring.stride = ring.carries ? row + slack_lanes() : row;
     ring.origin = 0;
     ring.plane = ring.capacity * ring.stride + slack_lanes();
@@ -193,9 +210,9 @@ class Block {
     const Axis& a = axis(l);
     Ring& ring = rings_[static_cast<std::size_t>(l)];
     if (!ring.carries) ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
-    if (a.adaptive) {
-      const Axis::Span tail = a.span(end - 1);
-      return make(l, x, a.span(begin).first, tail.first + tail.count);
+    if (a.irregular()) {
+      const auto [from, to] = reach(a, begin, end);
+      return make(l, x, from, to);
     }
     if (a.dilation == 1 && a.stride <= a.size) {
       const std::int64_t from = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
@@ -250,8 +267,8 @@ class Block {
   void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                   std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
     Axis axis = this->axis(last_);
-    Pass pass{&axis, begin, end,     x, loop(last_).x,   0, 0, 0, len_, dst, len_, dst_plane,
-              rows,  x_row, dst_row, 1, run_.plan.params};
+    Pass pass{&axis, begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane,    len_,
+              dst,   len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
     if (run_.direct) {
       pass.fold = this->axis(0).size;
       pass.fold_step = this->axis(0).dilation * loop(0).x;
@@ -260,8 +277,8 @@ class Block {
     if (run_.staged) return staged_pass(pass);
     const bool lines = run_.layout.inner.extent == 1;
     // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.
-    if (lines && rows > 1 && pass.fold == 1 && !axis.adaptive && x_row == axis.n && dst_row == axis.out && begin == 0 &&
-        end == axis.out && axis.low == 0 && axis.n == axis.out * axis.stride &&
+    if (lines && rows > 1 && pass.fold == 1 && !axis.irregular() && x_row == axis.n && dst_row == axis.out &&
+        begin == 0 && end == axis.out && axis.low == 0 && axis.n == axis.out * axis.stride &&
         (axis.size - 1) * axis.dilation < axis.stride) {
       axis.n *= rows;
       axis.out *= rows;
@@ -277,31 +294,27 @@ class Block {
     const Axis axis = *pass.axis;
     const std::byte* x = static_cast<const std::byte*>(pass.src);
     auto* dst = static_cast<std::byte*>(pass.dst);
-    const std::int64_t together =
-        axis.adaptive ? pass.end - pass.begin
-                      : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / axis.stride);
+    const std::int64_t apart = axis.irregular() ? 1 : axis.stride;
+    const std::int64_t together = axis.adaptive
+                                      ? pass.end - pass.begin
+                                      : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / apart);
     for (std::int64_t row = 0; row < pass.rows; ++row)
       for (std::int64_t o = pass.begin; o < pass.end; o += together) {
         const std::int64_t stop = std::min(pass.end, o + together);
-        std::int64_t from = 0, to = axis.n;
-        if (!axis.adaptive) {
-          const std::int64_t start = o * axis.stride - axis.low;
-          const std::int64_t finish = (stop - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 1;
-          from = std::clamp<std::int64_t>(start, 0, axis.n);
-          to = std::clamp<std::int64_t>(finish, from, axis.n);
-        }
+        const auto [from, to] = reach(axis, o, stop);
         Axis shifted = axis;
-        if (!axis.adaptive) {
+        Pass part = pass;
+        if (axis.irregular()) {
+          part.origin = from;
+        } else {
           shifted.low += from;
           shifted.n = to - from;
         }
         const auto mark = scratch_.mark();
-        Pass part = pass;
         part.axis = &shifted;
         part.begin = o;
         part.end = stop;
-        part.src = gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, pass.step);
-        part.step = len_;
+        gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, part);
         part.dst = dst + (row * pass.dst_row + (o - pass.begin) * len_) * run_.lane_bytes;
         part.rows = 1;
         lines ? run_.kernels.lines(part) : run_.kernels.rows(part);
@@ -309,18 +322,23 @@ class Block {
       }
   }
 
-  // Cells at `count` positions, converted to the lane type, side by side.
-  const std::byte* gather(const std::byte* x, std::int64_t count, std::int64_t step) {
-    std::byte* cells = scratch_.take((count * len_ + slack_lanes()) * run_.lane_bytes);
+  // Cells at `count` positions, converted to the lane type, side by side, each of their numbers in a plane.
+  void gather(const std::byte* x, std::int64_t count, Pass& pass) {
+    const std::int64_t plane = count * len_ + slack_lanes(), planes = run_.x_plane != 0 ? 2 : 1;
+    std::byte* cells = scratch_.take(planes * plane * run_.lane_bytes);
     const Type from = run_.plan.type, to = run_.plan.lane_type;
-    if (run_.layout.inner.extent == 1) {
-      convert_line(to, cells, from, x, step, count);
-      return cells;
+    const std::int64_t step = pass.step;
+    pass.src = cells;
+    pass.src_plane = plane;
+    pass.step = len_;
+    for (std::int64_t k = 0; k < planes; ++k, cells += plane * run_.lane_bytes, x += run_.x_plane * run_.read_bytes) {
+      if (run_.layout.inner.extent == 1)
+        convert_line(to, cells, from, x, step, count);
+      else
+        for (std::int64_t i = 0; i < count; ++i)
+          convert_line(to, cells + i * len_ * run_.lane_bytes, from, x + i * step * run_.read_bytes,
+                       run_.layout.inner.x, len_);
     }
-    for (std::int64_t i = 0; i < count; ++i)
-      convert_line(to, cells + i * len_ * run_.lane_bytes, from, x + i * step * run_.read_bytes, run_.layout.inner.x,
-                   len_);
-    return cells;
   }
 
   const Run& run_;
@@ -338,7 +356,7 @@ bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from
 // Whether the windows of the outermost of two levels are few whole rows that no other window shares.
 bool folds_directly(const Layout& layout, bool staged) {
   const Axis& top = layout.axes[0];
-  if (layout.depth != 2 || top.adaptive || top.size > most_folded || top.low != 0 ||
+  if (layout.depth != 2 || top.irregular() || top.size > most_folded || top.low != 0 ||
       (top.size - 1) * top.dilation >= top.stride ||
       top.interior() != std::pair<std::int64_t, std::int64_t>(0, top.out))
     return false;
@@ -360,7 +378,7 @@ void cut(Run& run) {
   const auto split = [&](const Axis& axis) {
     const std::int64_t pieces = std::min(ceil_div(wanted, have()), ceil_div(run.plan.bytes, task_bytes));
     // A piece should be several windows long, or neighbours would repeat most of each other's work.
-    const std::int64_t overlap = axis.adaptive ? 1 : (axis.size - 1) * axis.dilation / axis.stride;
+    const std::int64_t overlap = axis.irregular() ? 1 : (axis.size - 1) * axis.dilation / axis.stride;
     return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
   };
   if (have() < wanted) run.tops = split(top);
@@ -369,31 +387,35 @@ void cut(Run& run) {
 
 }  // namespace
 
-void execute(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices) {
-  if (element_count(y.shape) == 0) return;
-  const bool winner = plan.index_type.has_value();
+void execute(const Plan::Impl& plan, const Operands& operands) {
+  if (element_count(operands.y.shape) == 0) return;
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
-  Layout layout = make_layout(plan, x, y, indices);
+  const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
+  Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;
-  const bool staged =
-      !reads_directly(plan.type, plan.lane_type) || (lines ? layout.levels[last].x != 1 : layout.inner.x != 1);
+  const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
+  // Lanes that gather read whole lanes, so that halves are widened before.
+  const bool scattered = lines && is_half(plan.type) && layout.axes[last].irregular();
+  const bool staged = !contiguous || scattered || !reads_directly(plan.type, plan.lane_type) ||
+                      !kernels(plan.type, reducer, plan.role).lines;
   const Type read = staged ? plan.lane_type : plan.type;
   const bool stream = plan.bytes > last_level_cache();
   Run run{plan,
           layout,
-          static_cast<const std::byte*>(x.data),
-          kernels(read, reducer, winner),
-          Emitter(plan, layout, y, indices, reducer, stream),
+          static_cast<const std::byte*>(operands.x.data),
+          kernels(read, reducer, plan.role),
+          Emitter(plan, layout, operands, reducer, stream),
           static_cast<std::int64_t>(size_of(plan.lane_type)),
           static_cast<std::int64_t>(size_of(plan.type)),
+          operands.x_plane,
           staged,
           folds_directly(layout, staged),
           {},
           {},
           {},
           1};
-  run.kernels.merge = kernels(plan.lane_type, reducer, winner).merge;
+  run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =

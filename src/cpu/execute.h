@@ -7,8 +7,17 @@
 
 namespace cenote::cpu {
 
-/// Pools x into y, and the winners' numbers into `indices` where the plan has them (otherwise it is ignored).
-/// Precondition: types and shapes are the planned ones, with pooled axes of size 1 kept; nothing overlaps.
-void execute(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices);
+/// The arrays of a run. Only some roles have more than x and y.
+struct Operands {
+  View x;
+  MutableView y;
+  MutableView indices{};     // winner: where the winners' numbers go
+  std::int64_t x_plane = 0;  // tangent, cotangent: elements from the first number of a cell to its second
+  void* second = nullptr;    // states: the array of second numbers, laid out as y
+  View cells{};              // cotangent: the cells that the elements of y belong to
+};
+
+/// Runs a plan. Precondition: types and shapes are the planned ones, with pooled axes of size 1 kept; nothing overlaps.
+void execute(const Plan::Impl& plan, const Operands& operands);
 
 }  // namespace cenote::cpu

@@ -47,8 +47,17 @@ struct Carry {
   using State = Parts<N, R::parts>;
   static constexpr bool is_winner = false;
   static constexpr bool has_neutral = requires { R::template neutral<A>(); };
+  /// Numbers that make up a cell, in planes.
+  static constexpr int inputs = [] {
+    if constexpr (requires { R::inputs; })
+      return R::inputs;
+    else
+      return 1;
+  }();
   R reducer;
+  std::int64_t src_plane = 0;
   explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
+  explicit HWY_INLINE Carry(const Pass& pass) : reducer(pass.params), src_plane(pass.src_plane) {}
 
   template <class Cell>
   static constexpr Cell neutral() {
@@ -56,6 +65,14 @@ struct Carry {
   }
   HWY_INLINE State identity() const { return reducer.template identity<N>(); }
   HWY_INLINE State lift(N x, std::int64_t) const { return reducer.lift(x); }
+  /// The state of the cells at p, each plane of them read by `get`.
+  template <class T, class Get>
+  HWY_INLINE State cell(const T* p, std::int64_t, const Get& get) const {
+    if constexpr (inputs == 1)
+      return reducer.lift(get(p));
+    else
+      return reducer.lift(get(p), get(p + src_plane));
+  }
   HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
   HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t) const {
     State s;
@@ -77,11 +94,16 @@ struct Carry<Winner<R>, A> {
   using I = IndexLane<A>;
   using State = Place<N>;
   static constexpr bool is_winner = true, has_neutral = false;
+  static constexpr int inputs = 1;
   Winner<R> reducer;
-  explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
+  explicit HWY_INLINE Carry(const Pass& pass) : reducer(pass.params) {}
 
   HWY_INLINE State identity() const { return {reducer.base.template identity<N>().part[0], broadcast<I>(0)}; }
   HWY_INLINE State lift(N x, std::int64_t id) const { return {x, broadcast<I>(static_cast<I>(id))}; }
+  template <class T, class Get>
+  HWY_INLINE State cell(const T* p, std::int64_t id, const Get& get) const {
+    return lift(get(p), id);
+  }
   HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
   HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t id) const {
     return {load(p), load(reinterpret_cast<const I*>(p + plane)) + broadcast<I>(static_cast<I>(id))};

@@ -52,17 +52,46 @@ constexpr auto merger() -> void (*)(const Pass&) {
     return nullptr;
 }
 
+template <class C, class R, class T>
+HWY_INLINE Kernels kernels_of(int parts) {
+  return {lines<C, T>, rows<C, T>, merger<C, T>(), finish<R, T>, parts};
+}
+
 template <class R, class T>
-HWY_INLINE void add_reducer(cpu::Table& table, Reducer reducer) {
+HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
-    using C = Carry<R, A>;
-    const auto i = static_cast<std::size_t>(reducer);
-    table.plain[i] = Kernels{lines<C, T>, rows<C, T>, merger<C, T>(), finish<R, T>, R::parts};
-    if constexpr (R::picks && sizeof(A) >= 4) {
-      using W = Carry<Winner<R>, A>;
-      table.winner[i] = Kernels{lines<W, T>, rows<W, T>, merger<W, T>(), finish<R, T>, 2};
-    }
+    table.at(Role::value, reducer) = kernels_of<Carry<R, A>, R, T>(R::parts);
+    if constexpr (R::picks && sizeof(A) >= 4)
+      table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, R, T>(2);
+  }
+}
+
+/// Writes the two numbers that a window's weights hang on.
+template <class R, class T>
+void finish_states(const Finish& call) {
+  const Carry<R, T> carry(call.params);
+  const std::int64_t L = lanes<T>();
+  const T* counts = static_cast<const T*>(call.counts);
+  for (std::int64_t i = 0; i < call.len; i += L) {
+    const Pack<T> n = counts ? load(counts + i) : number<Pack<T>>(call.count);
+    const auto state = carry.reducer.close(carry.load_state(static_cast<const T*>(call.src) + i, call.src_plane, 0), n);
+    const std::int64_t count = HWY_MIN(L, call.len - i);
+    store_first(state.part[0], static_cast<T*>(call.dst) + i, count);
+    store_first(carry.reducer.spread(state.part[1]), static_cast<T*>(call.second) + i, count);
+  }
+}
+
+/// Derivatives are computed in the lane types alone.
+template <class R, class T>
+HWY_INLINE void add_derivatives(cpu::Table& table, Reducer reducer) {
+  if constexpr (R::weighs || R::picks) {
+    using W = typename Weighing<R>::type;
+    Kernels& states = table.at(Role::states, reducer);
+    if constexpr (!R::weighs) states = {lines<Carry<W, T>, T>, rows<Carry<W, T>, T>, merge<Carry<W, T>>, nullptr, 2};
+    states.finish = finish_states<W, T>;
+    table.at(Role::tangent, reducer) = kernels_of<Carry<Tangent<W>, T>, Tangent<W>, T>(3);
+    table.at(Role::cotangent, reducer) = kernels_of<Carry<Cotangent<W>, T>, Cotangent<W>, T>(2);
   }
 }
 
@@ -70,7 +99,19 @@ template <class T>
 const cpu::Table& make_table() {
   static const cpu::Table table = [] {
     cpu::Table result;
-#define CENOTE_ITEM(name, struct_name) add_reducer<struct_name, T>(result, Reducer::name);
+#define CENOTE_ITEM(name, struct_name) add_values<struct_name, T>(result, Reducer::name);
+    CENOTE_REDUCERS(CENOTE_ITEM)
+#undef CENOTE_ITEM
+    return result;
+  }();
+  return table;
+}
+
+template <class T>
+const cpu::Table& make_derivatives() {
+  static const cpu::Table table = [] {
+    cpu::Table result;
+#define CENOTE_ITEM(name, struct_name) add_derivatives<struct_name, T>(result, Reducer::name);
     CENOTE_REDUCERS(CENOTE_ITEM)
 #undef CENOTE_ITEM
     return result;

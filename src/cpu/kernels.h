@@ -43,6 +43,7 @@ struct Finish {
   const void* counts;      // one lane per state, or null for
   double count;            // the same for all
   void* dst;               // elements of the storage type
+  void* second;            // states only: where the second part goes
   bool stream;             // past the caches
   Params params;
 };
@@ -56,15 +57,16 @@ struct Kernels {
   int parts = 0;
 };
 
-/// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type.
-const Kernels& kernels(Type storage, Reducer reducer, bool winner) noexcept;
+/// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type or role.
+Kernels kernels(Type storage, Reducer reducer, Role role) noexcept;
 
 inline constexpr int reducer_count = static_cast<int>(std::size(all_reducers));
 
 /// Everything for one storage type and one SIMD target.
 struct Table {
-  Kernels plain[reducer_count];
-  Kernels winner[reducer_count];
+  Kernels of[role_count][reducer_count];
+  Kernels& at(Role role, Reducer reducer) { return of[static_cast<int>(role)][static_cast<int>(reducer)]; }
+  const Kernels& at(Role role, Reducer reducer) const { return of[static_cast<int>(role)][static_cast<int>(reducer)]; }
 };
 // clang-format off
 const Table& kernels_f16();
@@ -79,6 +81,8 @@ const Table& kernels_u8();
 const Table& kernels_u16();
 const Table& kernels_u32();
 const Table& kernels_u64();
+const Table& derivatives_f32();
+const Table& derivatives_f64();
 // clang-format on
 
 }  // namespace cenote::cpu

@@ -34,7 +34,7 @@ Extents places(const Plan::Impl& plan) {
 // Whether `a` outside `b` is one loop of a.extent * b.extent steps.
 bool joins(const Loop& a, const Loop& b) {
   const std::int64_t n = b.extent;
-  return a.x == b.x * n && a.y == b.y * n && a.index == b.index * n && a.place == b.place * n;
+  return a.x == b.x * n && a.y == b.y * n && a.beside == b.beside * n && a.place == b.place * n;
 }
 
 void push_kept(Layout& layout, const Loop& loop) {
@@ -42,7 +42,7 @@ void push_kept(Layout& layout, const Loop& loop) {
   if (layout.outer_count > 0) {
     Loop& before = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
     if (joins(before, loop)) {
-      before = Loop{before.extent * loop.extent, loop.x, loop.y, loop.index, loop.place};
+      before = Loop{before.extent * loop.extent, loop.x, loop.y, loop.beside, loop.place};
       return;
     }
   }
@@ -51,7 +51,7 @@ void push_kept(Layout& layout, const Loop& loop) {
 
 // A pooled axis that is covered by one window merges with the axis outside it.
 bool covered(const Axis& axis) {
-  return !axis.adaptive && axis.out == 1 && axis.size == axis.n && axis.low == 0 && axis.high == 0 &&
+  return !axis.irregular() && axis.out == 1 && axis.size == axis.n && axis.low == 0 && axis.high == 0 &&
          axis.dilation == 1;
 }
 
@@ -63,7 +63,7 @@ void push_level(Layout& layout, const Axis& axis, const Loop& loop, bool may_mer
     std::int64_t bound = 0;
     const bool fits =
         !__builtin_mul_overflow(before.n + before.size + before.stride + before.low + before.high, axis.n, &bound);
-    if (fits && before.dilation == 1 && !before.adaptive && outside.x == loop.x * axis.n) {
+    if (fits && before.dilation == 1 && !before.irregular() && outside.x == loop.x * axis.n) {
       before = Axis{before.n * axis.n,
                     before.size * axis.n,
                     before.stride * axis.n,
@@ -97,15 +97,15 @@ void pick_inner(Layout& layout) {
 
 }  // namespace
 
-Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices) {
+Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const View& beside) {
   Layout layout;
-  const bool winner = plan.index_type.has_value();
+  const bool winner = plan.role == Role::winner;
   const Extents place = winner ? places(plan) : Extents::filled(x.rank(), 0);
   for (int i = 0, level = 0; i < x.rank(); ++i) {
     const bool pooled = level < plan.geometry.pooled.size() && plan.geometry.pooled[level] == i;
-    Loop loop{plan.geometry.kept_shape[i], x.strides[i], y.strides[i], winner ? indices.strides[i] : 0, place[i]};
+    Loop loop{plan.geometry.kept_shape[i], x.strides[i], y.strides[i], beside.data ? beside.strides[i] : 0, place[i]};
     if (pooled)
-      push_level(layout, plan.geometry.axes[static_cast<std::size_t>(level++)], loop, !winner);
+      push_level(layout, plan.geometry.axes[static_cast<std::size_t>(level++)], loop, plan.role == Role::value);
     else
       push_kept(layout, loop);
   }

@@ -10,9 +10,10 @@
 
 namespace cenote::cpu {
 
-/// One loop: its extent, and how far a step moves in x, y and the indices; `place` is the step of a winner's number.
+/// One loop: its extent, and how far a step moves in x, y and the array beside y (indices, or the cells of a
+/// cotangent); `place` is the step of a winner's number.
 struct Loop {
-  std::int64_t extent = 1, x = 0, y = 0, index = 0, place = 0;
+  std::int64_t extent = 1, x = 0, y = 0, beside = 0, place = 0;
 };
 
 /// Axes in the order they are walked. `levels` are the pooled axes, innermost last; when only one axis is pooled, a
@@ -26,6 +27,6 @@ struct Layout {
   Loop inner;  // extent 1: the lanes run along the innermost level
 };
 
-Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView& indices);
+Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const View& beside);
 
 }  // namespace cenote::cpu

@@ -20,8 +20,10 @@ HWY_INLINE typename C::State fold_cells(const C& carry, const T* cells, std::int
   typename C::State state[1];
   fold<1>(
       carry, count,
-      [&](std::int64_t j, int)
-          CENOTE_INLINED { return carry.lift(load_every(cells + j * dilation), id + j * id_scale); },
+      [&](std::int64_t j, int) CENOTE_INLINED {
+        return carry.cell(cells + j * dilation, id + j * id_scale,
+                          [](const T* p) CENOTE_INLINED { return load_every(p); });
+      },
       state);
   return state[0];
 }
@@ -67,9 +69,9 @@ HWY_NOINLINE void single_output(const C& carry, const Pass& pass, const Axis& ax
   if (span.count == 0) return carry.store_one(carry.identity(), dst, pass.dst_plane);
   const auto of_row = [&](std::int64_t r) CENOTE_INLINED {
     const T* cells = line + r * pass.fold_step + span.first;
-    if constexpr (!C::is_winner)
-      if (axis.dilation == 1 && span.count >= 2 * lanes<A>()) return fold_across(carry, cells, span.count);
-    return fold_cells(carry, cells, span.count, axis.dilation, pass.id_scale, r * pass.fold_id_scale);
+    if constexpr (!C::is_winner && C::inputs == 1)
+      if (axis.step() == 1 && span.count >= 2 * lanes<A>()) return fold_across(carry, cells, span.count);
+    return fold_cells(carry, cells, span.count, axis.step(), pass.id_scale, r * pass.fold_id_scale);
   };
   auto state = of_row(0);
   for (std::int64_t r = 1; r < pass.fold; ++r) state = carry.combine(state, of_row(r));
@@ -94,9 +96,10 @@ HWY_INLINE void interior_line(const C& carry, const Pass& pass, const Axis& axis
     State state[Packs];
     const auto tap = [&](std::int64_t r, std::int64_t j, int u) CENOTE_INLINED {
       const T* p = cell + r * pass.fold_step + j * axis.dilation + u * apart * axis.stride;
-      return carry.lift(load_apart<Stride>(p, axis.stride), r * pass.fold_id_scale + j * pass.id_scale);
+      return carry.cell(p, r * pass.fold_id_scale + j * pass.id_scale,
+                        [&](const T* q) CENOTE_INLINED { return load_apart<Stride>(q, axis.stride); });
     };
-    if constexpr (Stride == 2) {
+    if constexpr (Stride == 2 && C::inputs == 1) {
       // Two taps side by side are the even and the odd elements of the same two loads.
       const auto pair = [&](std::int64_t r, std::int64_t i, int u) CENOTE_INLINED {
         const std::int64_t j = 2 * i, id = r * pass.fold_id_scale + j * pass.id_scale;
@@ -150,7 +153,8 @@ HWY_INLINE Reading plan_reading(const Pass& pass, std::int64_t L) {
   Reading reading{axis, HWY_MAX(first, pass.begin), HWY_MIN(last, pass.end)};
   const bool across = !C::is_winner && Stride > 2 && axis.dilation == 1 && axis.size >= 2 * L;
   const bool all = reading.inside == pass.begin && reading.outside == pass.end;
-  if (Stride <= 2 && !axis.adaptive && pass.fold == 1 && axis.n <= short_line && (!all || pass.end - pass.begin <= L)) {
+  if (C::inputs == 1 && Stride <= 2 && !axis.irregular() && axis.low >= 0 && pass.fold == 1 && axis.n <= short_line &&
+      (!all || pass.end - pass.begin <= L)) {
     const std::int64_t length = (axis.out - 1) * axis.stride + (axis.size - 1) * axis.dilation + 1;
     if (C::has_neutral && HWY_MAX(length, axis.low + axis.n) <= short_line) {
       reading = {axis, pass.begin, pass.end, axis.low, true};
@@ -161,7 +165,8 @@ HWY_INLINE Reading plan_reading(const Pass& pass, std::int64_t L) {
     reading.copied = reading.outside - reading.inside <= L;
   }
   // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
-  const std::int64_t reach = axis.dilation == 1 ? (axis.size + 1) / 2 * 2 : (axis.size - 1) * axis.dilation + 2;
+  const std::int64_t reach =
+      C::inputs == 1 && axis.dilation == 1 ? (axis.size + 1) / 2 * 2 : (axis.size - 1) * axis.dilation + 2;
   if (Stride == 2 && !reading.copied && reading.outside > reading.inside &&
       (reading.outside - 1) * axis.stride - axis.low + reach > axis.n)
     --reading.outside;
@@ -172,13 +177,13 @@ HWY_INLINE Reading plan_reading(const Pass& pass, std::int64_t L) {
 template <int Stride, int Size, class C, class T>
 HWY_INLINE void lines_apart(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
-  const C carry(pass.params);
+  const C carry(pass);
   const Reading reading = plan_reading<Stride, C>(pass, lanes<A>());
   T buffer[short_line + 2 * 64];
   if constexpr (C::has_neutral)
     if (reading.copied) std::fill(buffer, buffer + reading.axis.n, static_cast<T>(C::template neutral<A>()));
   for (std::int64_t row = 0; row < pass.rows; ++row) {
-    const T* line = static_cast<const T*>(pass.src) + row * pass.src_row;
+    const T* line = static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin;
     A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
     for (std::int64_t o = pass.begin; o < reading.inside; ++o)
       single_output(carry, pass, *pass.axis, line, o, dst + (o - pass.begin));
@@ -193,16 +198,72 @@ HWY_INLINE void lines_apart(const Pass& pass) {
   }
 }
 
+/// Outputs of an irregular axis that are worked on together.
+constexpr std::int64_t scattered_outputs = 256;
+
+/// Lines whose windows are no shifted copies of each other: every lane gathers the cells of its own window.
+template <class C, class T>
+HWY_INLINE void scattered_lines(const Pass& pass) {
+  using A = typename LaneOf<typename C::N>::type;
+  using I = IndexLane<A>;
+  const C carry(pass);
+  const Axis axis = *pass.axis;
+  const std::int64_t L = lanes<A>(), step = axis.step();
+  I first[scattered_outputs + 64 / sizeof(A)], count[scattered_outputs + 64 / sizeof(A)];
+  for (std::int64_t begin = pass.begin; begin < pass.end; begin += scattered_outputs) {
+    const std::int64_t outputs = HWY_MIN(scattered_outputs, pass.end - begin);
+    for (std::int64_t i = 0; i < outputs; ++i) {
+      const Axis::Span span = axis.span(begin + i);
+      first[i] = static_cast<I>(span.count > 0 ? span.first - pass.origin : 0);
+      count[i] = static_cast<I>(span.count);
+    }
+    std::fill(first + outputs, first + outputs + L, I{0});
+    std::fill(count + outputs, count + outputs + L, I{0});
+    for (std::int64_t i = 0; i < outputs; i += L) {
+      const I most = *std::max_element(count + i, count + i + L);
+      const Pack<I> starts = load(first + i), counts = load(count + i);
+      for (std::int64_t row = 0; row < pass.rows; ++row) {
+        const T* line = static_cast<const T*>(pass.src) + row * pass.src_row;
+        A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row + (begin + i - pass.begin);
+        typename C::State state[1] = {carry.identity()};
+        const auto tap = [&](std::int64_t j, int) CENOTE_INLINED {
+          const Pack<I> number = broadcast<I>(static_cast<I>(j));
+          const auto outside = hn::RebindMask(Tag<A>(), (counts <= number).m);
+          const Pack<I> at{
+              hn::IfThenElseZero(hn::Gt(counts.v, number.v), (starts + broadcast<I>(static_cast<I>(j * step))).v)};
+          const auto cells = carry.cell(
+              line, 0, [&](const T* p) CENOTE_INLINED { return Pack<A>{hn::GatherIndex(Tag<A>(), p, at.v)}; });
+          return choose(Flags<A>{outside}, carry.identity(), cells);
+        };
+        if (most > 0) fold<1>(carry, most, tap, state);
+        if (HWY_LIKELY(i + L <= outputs)) {
+          carry.store_state(state[0], dst, pass.dst_plane);
+        } else {
+          // Rows may touch: the next one's first outputs are made already.
+          HWY_ALIGN A part[C::State::count * (64 / sizeof(A))];
+          carry.store_state(state[0], part, L);
+          for (int k = 0; k < C::State::count; ++k)
+            std::copy(part + k * L, part + k * L + (outputs - i), dst + k * pass.dst_plane);
+        }
+      }
+    }
+  }
+}
+
 template <class C, class T>
 void lines(const Pass& pass) {
   const Axis& axis = *pass.axis;
-  if (axis.stride == 1) return lines_apart<1, 0, C, T>(pass);
+  if constexpr (!C::is_winner && std::is_same_v<T, Lane<T>> && std::is_floating_point_v<T>)
+    if ((axis.transposed || (axis.adaptive && axis.size < 2 * lanes<T>())) &&
+        axis.n < std::numeric_limits<std::int32_t>::max())
+      return scattered_lines<C, T>(pass);
+  if (axis.stride == 1 && !axis.irregular()) return lines_apart<1, 0, C, T>(pass);
   if constexpr (packs_in_flight<C>() > 1)
-    if (axis.stride == 2 && axis.dilation == 1 && !axis.adaptive) {
+    if (axis.stride == 2 && axis.dilation == 1 && !axis.irregular()) {
       if (axis.size == 2) return lines_apart<2, 2, C, T>(pass);
       if (axis.size == 3) return lines_apart<2, 3, C, T>(pass);
     }
-  if (axis.stride == 2) return lines_apart<2, 0, C, T>(pass);
+  if (axis.stride == 2 && !axis.irregular()) return lines_apart<2, 0, C, T>(pass);
   return lines_apart<3, 0, C, T>(pass);
 }
 

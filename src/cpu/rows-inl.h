@@ -96,15 +96,16 @@ struct RawRows {
   }
   HWY_INLINE std::int64_t id(std::int64_t r, std::int64_t j) const { return r * row_id_scale + j * id_scale; }
   HWY_INLINE typename C::State whole(std::int64_t r, std::int64_t j, std::int64_t i) const {
-    return carry.lift(load(cell(r, j, i)), id(r, j));
+    return carry.cell(cell(r, j, i), id(r, j), [](const T* p) CENOTE_INLINED { return load(p); });
   }
   HWY_INLINE typename C::State one(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t len) const {
-    const T* p = cell(r, j, i);
-    return carry.lift(HWY_LIKELY(len >= lanes<T>()) ? load(p) : load_first(p, len), id(r, j));
+    return carry.cell(cell(r, j, i), id(r, j), [&](const T* p) CENOTE_INLINED {
+      return HWY_LIKELY(len >= lanes<T>()) ? load(p) : load_first(p, len);
+    });
   }
   /// The lanes from i on, fewer than a pack.
   HWY_INLINE typename C::State rest(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t len) const {
-    return carry.lift(load_first(cell(r, j, i), len - i), id(r, j));
+    return carry.cell(cell(r, j, i), id(r, j), [&](const T* p) CENOTE_INLINED { return load_first(p, len - i); });
   }
   HWY_INLINE std::int64_t place(std::int64_t i, std::int64_t len, std::int64_t L) const {
     return i + L <= len ? i : HWY_MAX(len - L, 0);
@@ -139,10 +140,11 @@ HWY_INLINE void fill_identity(const C& carry, std::int64_t len, A* dst, std::int
 template <class C, class T>
 void rows(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
-  const C carry(pass.params);
+  const C carry(pass);
   const Axis axis = *pass.axis;
   // Outputs at every position, side by side in source and result, are one long row.
   const auto [inside, outside] = axis.interior();
+  const std::int64_t step = axis.step() * pass.step;
   const bool joined = axis.stride == 1 && pass.step == pass.len && pass.dst_step == pass.len;
   for (std::int64_t row = 0; row < pass.rows; ++row) {
     const T* src = static_cast<const T*>(pass.src) + row * pass.src_row;
@@ -156,8 +158,8 @@ void rows(const Pass& pass) {
         fill_identity(carry, len, dst, pass.dst_plane);
       else
         fold_row(carry, len, dst, pass.dst_plane,
-                 RawRows<C, T>{carry, src + span.first * pass.step, span.count, axis.dilation * pass.step,
-                               pass.id_scale, pass.fold, pass.fold_step, pass.fold_id_scale});
+                 RawRows<C, T>{carry, src + (span.first - pass.origin) * pass.step, span.count, step, pass.id_scale,
+                               pass.fold, pass.fold_step, pass.fold_id_scale});
       o += outputs;
       dst += outputs * pass.dst_step;
     }
@@ -167,9 +169,9 @@ void rows(const Pass& pass) {
 template <class C>
 void merge(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
-  const C carry(pass.params);
+  const C carry(pass);
   const Axis axis = *pass.axis;
-  const std::int64_t wrap = pass.wrap > 0 ? pass.wrap : INT64_MAX;
+  const std::int64_t step = axis.step(), wrap = pass.wrap > 0 ? pass.wrap : INT64_MAX;
   A* dst = static_cast<A*>(pass.dst);
   for (std::int64_t o = pass.begin; o < pass.end; ++o, dst += pass.dst_step) {
     const Axis::Span span = axis.span(o);
@@ -180,7 +182,7 @@ void merge(const Pass& pass) {
     const std::int64_t first = span.first - pass.origin;
     fold_row(carry, pass.len, dst, pass.dst_plane,
              StateRows<C, A>{carry, static_cast<const A*>(pass.src), first < wrap ? first : first % wrap, span.count,
-                             axis.dilation, wrap, pass.step, pass.src_plane, pass.id_scale});
+                             step, wrap, pass.step, pass.src_plane, pass.id_scale});
   }
 }
 

@@ -48,7 +48,7 @@ std::vector<std::string> simd_targets() {
 }
 
 std::string simd_target() {
-  cpu::kernels(Type::f32, Reducer::max, false);
+  cpu::kernels(Type::f32, Reducer::max, Role::value);
   const std::int64_t bits = hwy::SupportedTargets() & HWY_TARGETS;
   return hwy::TargetName(bits & -bits);
 }
@@ -63,29 +63,43 @@ void set_simd_target(std::string_view name) {
 
 namespace cpu {
 
-const Kernels& kernels(Type storage, Reducer reducer, bool winner) noexcept {
+namespace {
+
+const Table& table(Type storage) noexcept {
+  switch (storage) {
+    case Type::f16: return kernels_f16();
+    case Type::bf16: return kernels_bf16();
+    case Type::f32: return kernels_f32();
+    case Type::f64: return kernels_f64();
+    case Type::i8: return kernels_i8();
+    case Type::i16: return kernels_i16();
+    case Type::i32: return kernels_i32();
+    case Type::i64: return kernels_i64();
+    case Type::u8: return kernels_u8();
+    case Type::u16: return kernels_u16();
+    case Type::u32: return kernels_u32();
+    case Type::u64: return kernels_u64();
+    case Type::boolean: break;
+  }
+  return kernels_u8();
+}
+
+}  // namespace
+
+Kernels kernels(Type storage, Reducer reducer, Role role) noexcept {
   static const bool applied = apply_environment();
   static_cast<void>(applied);
-  const auto table = [&]() -> const Table& {
-    switch (storage) {
-      case Type::f16: return kernels_f16();
-      case Type::bf16: return kernels_bf16();
-      case Type::f32: return kernels_f32();
-      case Type::f64: return kernels_f64();
-      case Type::i8: return kernels_i8();
-      case Type::i16: return kernels_i16();
-      case Type::i32: return kernels_i32();
-      case Type::i64: return kernels_i64();
-      case Type::u8: return kernels_u8();
-      case Type::u16: return kernels_u16();
-      case Type::u32: return kernels_u32();
-      case Type::u64: return kernels_u64();
-      case Type::boolean: break;
-    }
-    return kernels_u8();
-  };
-  const auto i = static_cast<std::size_t>(reducer);
-  return winner ? table().winner[i] : table().plain[i];
+  if (role == Role::value || role == Role::winner) return table(storage).at(role, reducer);
+  Kernels result;
+  if (storage == Type::f32) result = derivatives_f32().at(role, reducer);
+  if (storage == Type::f64) result = derivatives_f64().at(role, reducer);
+  // States are folded as values are, unless the reducer has a way of its own.
+  if (role == Role::states && !result.lines) {
+    const auto finish = result.finish;
+    result = table(storage).at(Role::value, reducer);
+    result.finish = finish;
+  }
+  return result;
 }
 
 }  // namespace cpu

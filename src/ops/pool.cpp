@@ -10,10 +10,10 @@
 #include "core/reject.h"
 #include "core/views.h"
 #include "cpu/execute.h"
+#include "ops/arrays.h"
 #include "plan/impl.h"
 
 namespace cenote {
-namespace {
 
 void check_view(const std::string& who, const char* what, const View& view, Type type, const Extents& shape) {
   if (view.type != type) reject(who, what, " has type ", name(view.type), ": must be ", name(type));
@@ -21,20 +21,7 @@ void check_view(const std::string& who, const char* what, const View& view, Type
   check_memory(who, what, view);
 }
 
-// The strides of axes of size 1 mean nothing; dropped axes get one back.
-template <class V>
-V with_all_axes(const V& view, const Geometry& geometry) {
-  V result = view;
-  result.shape = geometry.kept_shape;
-  result.strides = Extents::filled(geometry.kept_shape.size(), 0);
-  const bool dropped = view.rank() != geometry.kept_shape.size();
-  for (int i = 0, from = 0; i < geometry.kept_shape.size(); ++i) {
-    const bool pooled = std::find(geometry.pooled.begin(), geometry.pooled.end(), i) != geometry.pooled.end();
-    if (dropped && pooled) continue;
-    result.strides[i] = view.strides[from++];
-  }
-  return result;
-}
+namespace {
 
 void run_checked(const Plan::Impl& plan, const View& x, const MutableView& y, const MutableView* indices) {
   const std::string& who = plan.who;
@@ -50,8 +37,9 @@ void run_checked(const Plan::Impl& plan, const View& x, const MutableView& y, co
   } else if (plan.index_type) {
     reject(who, "indices: the plan asks for them, so run needs a third array");
   }
-  cpu::execute(plan, x, with_all_axes(y, plan.geometry),
-               indices ? with_all_axes(*indices, plan.geometry) : MutableView());
+  cpu::execute(plan, {.x = x,
+                      .y = with_all_axes(y, plan.geometry),
+                      .indices = indices ? with_all_axes(*indices, plan.geometry) : MutableView()});
 }
 
 }  // namespace

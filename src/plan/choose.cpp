@@ -17,6 +17,9 @@ std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
 }  // namespace
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
+  if (axis.transposed)
+    return std::min(axis.n,
+                    saturating_product((axis.size - 1) / axis.stride + 1, axis.dilation) + outputs / axis.stride + 2);
   if (axis.adaptive) return std::min(axis.n, saturating_product(axis.size + 1, outputs));
   const std::int64_t extent = (axis.size - 1) * axis.dilation + 1;
   const std::int64_t more = saturating_product(outputs - 1, axis.stride);

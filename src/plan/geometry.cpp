@@ -198,11 +198,49 @@ Geometry resolve_global(std::string_view who, const Global& region, const Extent
 }  // namespace
 
 std::pair<std::int64_t, std::int64_t> Axis::interior() const noexcept {
-  if (adaptive || out == 0) return {0, 0};
-  const std::int64_t begin = low / stride + (low % stride != 0);
+  if (irregular() || out == 0) return {0, 0};
+  const std::int64_t begin = low <= 0 ? 0 : low / stride + (low % stride != 0);
   const std::int64_t room = n + low - ((size - 1) * dilation + 1);
   const std::int64_t end = room < 0 ? 0 : std::min(out, room / stride + 1);
   return begin < end ? std::pair{begin, end} : std::pair<std::int64_t, std::int64_t>{0, 0};
+}
+
+Axis Axis::transpose() const noexcept {
+  Axis result = *this;
+  result.n = out;
+  result.out = n;
+  // Bins of an adaptive axis, and windows one step apart, are of the same kind seen from the other side.
+  if (adaptive) {
+    result.size = n > 0 ? out / n + (out % n != 0) + 1 : 1;
+  } else if (stride == 1) {
+    result.low = (size - 1) * dilation - low;
+    result.high = (size - 1) * dilation - high;
+  } else {
+    result.transposed = !transposed;
+  }
+  return result;
+}
+
+std::int64_t Axis::transposed_step() const noexcept { return dilation / std::gcd(stride, dilation); }
+
+// Positions p with p*stride + t*dilation = o + low for a tap t < size: taps lie stride/gcd apart, positions
+// dilation/gcd.
+Axis::Span Axis::transposed_span(std::int64_t o) const noexcept {
+  const std::int64_t place = o + low, reach = (size - 1) * dilation;
+  const std::int64_t least = place <= reach ? 0 : (place - reach - 1) / stride + 1;
+  std::int64_t most = place / stride, step = 1;
+  if (dilation > 1) {
+    const std::int64_t common = std::gcd(stride, dilation), taps = std::min(size, stride / common);
+    step = dilation / common;
+    std::int64_t tap = 0;
+    while (tap < taps && place >= tap * dilation && (place - tap * dilation) % stride != 0) ++tap;
+    if (tap == taps || place < tap * dilation) return {};
+    most = (place - tap * dilation) / stride;
+  }
+  if (most >= n) most -= ((most - n) / step + 1) * step;
+  if (most < least) return {};
+  const std::int64_t count = (most - least) / step + 1;
+  return {most - (count - 1) * step, count, 0};
 }
 
 Extents plane_axes(std::string_view who, int rank, const std::optional<int>& pooled_rank, bool channels_last,

@@ -13,6 +13,7 @@ namespace cenote {
 
 struct Plan::Impl {
   Pooling pooling;
+  Role role = Role::value;
   std::string who;  // the function as a caller knows it, for errors
   Type type = Type::f32;
   Extents shape;

@@ -160,6 +160,7 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   const bool average = plan->traits.counts == Counts::divisor;
   plan->output_type = average && is_integer(type) ? Type::f32 : pooling.dtype.value_or(type);
   plan->lane_type = lane_type(*plan);
+  if (pooling.indices) plan->role = Role::winner;
   if (pooling.indices) plan->index_type = *pooling.indices == IndexKind::offset ? offset_type(*plan) : Type::i64;
   plan->params = {in_compute_type(pooling.beta, type), in_compute_type(pooling.p, type)};
   plan->count = shared_count(*plan);

@@ -3,6 +3,11 @@
 
 namespace cenote {
 
+/// What a run makes of a reducer: its value, also with the winner's place, the state that weights hang on, or one of
+/// the two derivatives.
+enum class Role { value, winner, states, tangent, cotangent };
+inline constexpr int role_count = 5;
+
 /// Options of the reducers, already checked: beta finite and not 0, p at least 1.
 struct Params {
   double beta = 1;

@@ -8,25 +8,57 @@ CENOTE_REGION_BEGIN
 /// What a reduction carries while it is under way: P numbers.
 template <class N, int P>
 struct Parts {
+  static constexpr int count = P;
   N part[P];
 };
+
+template <class Flags, class N, int P>
+CENOTE_FN Parts<N, P> choose(Flags yes, const Parts<N, P>& a, const Parts<N, P>& b) {
+  Parts<N, P> result;
+  for (int i = 0; i < P; ++i) result.part[i] = select(yes, a.part[i], b.part[i]);
+  return result;
+}
+
+/// Joins two ranges of cells whose weights hang on a cell p: part 0 is p, 1 a sum S, and 2, if there, a sum of weights.
+template <class R, class N, int P>
+CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
+  const auto keep = reducer.keeps(a.part[0], b.part[0]);
+  Parts<N, P> result;
+  result.part[0] = select(keep, a.part[0], b.part[0]);
+  const N other = select(keep, b.part[0], a.part[0]);
+  for (int i = 1; i < P; ++i) {
+    const N scale = i == 1 ? reducer.shrink(other, result.part[0]) : reducer.gain(other, result.part[0]);
+    result.part[i] = select(keep, a.part[i] + b.part[i] * scale, a.part[i] * scale + b.part[i]);
+  }
+  return result;
+}
 
 // A reducer says:
 //   parts                how many numbers it carries
 //   integers             whether it is defined for integers
 //   picks                whether its value is one of the cells, so that it has a winner; then keeps(a, b) chooses
+//   weighs               whether every cell has a weight in it, see below
 //   identity, lift       of nothing, of one cell
 //   neutral              if there is one: a cell that changes no result, whatever stands beside it
 //   combine(a, b)        of two neighbouring ranges of cells, a before b
 //   lower(a, n)          the value; n is what `counts` names: a divisor, the logarithm of a number of padded cells, or
 //                        unused
+// One that weighs its cells also says how the value depends on them. Its state is the cell p that scales the others and
+// a sum S; the derivative in a cell x is slope(x) * gain(place(x), p) / spread(S):
+//   place, slope         of a cell
+//   gain(from, to)       what a weight shrinks by when p moves; gain(a, b) * gain(b, c) = gain(a, c)
+//   shrink(from, to)     the same for S
+//   spread(S)            what weights are divided by
+//   close(a, n)          the state with the padded cells in it
+//   keeps(p, q)          whether p stays when windows are joined; nearer(p, q), whether it stays the other way round
+//   farthest<N>          what any p is nearer than
 enum class Counts { none, divisor, padded };
 
 /// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
 template <bool Largest>
 struct Extreme {
   static constexpr int parts = 1;
-  static constexpr bool integers = true, picks = true;
+  static constexpr bool integers = true, picks = true, weighs = false;
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Extreme(const Params&) {}
 
@@ -63,7 +95,7 @@ using Min = Extreme<false>;
 /// The sum.
 struct Sum {
   static constexpr int parts = 1;
-  static constexpr bool integers = true, picks = false;
+  static constexpr bool integers = true, picks = false, weighs = false;
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Sum(const Params&) {}
 
@@ -104,7 +136,7 @@ struct Avg : Sum {
 /// log(sum(exp(beta*x)))/beta, carried as the extreme cell p and the sum of exp(beta*(x-p)), which is 1 where x = p.
 struct SmoothMax {
   static constexpr int parts = 2;
-  static constexpr bool integers = false, picks = false;
+  static constexpr bool integers = false, picks = false, weighs = true;
   static constexpr Counts counts = Counts::padded;
   CENOTE_FN explicit SmoothMax(const Params& params) : beta(params.beta) {}
   double beta;
@@ -118,28 +150,65 @@ struct SmoothMax {
     return {{x, number<N>(1)}};
   }
   template <class N>
-  CENOTE_LONG_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
-    const N p = a.part[0], q = b.part[0];
-    const auto keep = (beta > 0 ? q <= p : p <= q) | is_nan(p);
-    const N top = select(keep, p, q), other = select(keep, q, p);
-    // Halved before subtracting: the difference of two large numbers of unlike sign must not overflow.
-    const N half = number<N>(0.5), one = number<N>(1);
-    const N gap = number<N>(2) * (number<N>(beta) * (other * half - top * half));
-    const N scale = select(other == top, one, exponential(gap));
-    return {{top, select(keep, a.part[1] + b.part[1] * scale, a.part[1] * scale + b.part[1])}};
+  CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
+    return join(*this, a, b);
   }
-  /// n is the logarithm of the number of padded cells: as many zeros are one cell of value n/beta.
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N n) const {
-    const Parts<N, 2> whole = combine(a, lift(n / number<N>(beta)));
+    const Parts<N, 2> whole = close(a, n);
     return whole.part[0] + logarithm(whole.part[1]) / number<N>(beta);
+  }
+
+  template <class N>
+  CENOTE_FN auto keeps(N p, N q) const {
+    return (beta > 0 ? q <= p : p <= q) | is_nan(p);
+  }
+  template <class N>
+  CENOTE_FN auto nearer(N p, N q) const {
+    return (beta > 0 ? p <= q : q <= p) | is_nan(p);
+  }
+  template <class N>
+  CENOTE_FN N farthest() const {
+    return beta > 0 ? highest<N>() : lowest<N>();
+  }
+  template <class N>
+  CENOTE_FN N place(N x) const {
+    return x;
+  }
+  /// 1, and NaN for NaN: then all weights are.
+  template <class N>
+  CENOTE_FN N slope(N x) const {
+    return select(is_nan(x), x, number<N>(1));
+  }
+  template <class N>
+  CENOTE_FN N gain(N from, N to) const {
+    // Halved before subtracting: the difference of two large numbers of unlike sign must not overflow.
+    const N half = number<N>(0.5);
+    const N gap = number<N>(2) * (number<N>(beta) * (from * half - to * half));
+    return select(from == to, number<N>(1), exponential(gap));
+  }
+  template <class N>
+  CENOTE_FN N shrink(N from, N to) const {
+    return gain(from, to);
+  }
+  template <class N>
+  CENOTE_FN N spread(N sum) const {
+    return sum;
+  }
+  /// n is the logarithm of the number of padded cells: as many zeros are one cell of value n/beta.
+  template <class State, class N>
+  CENOTE_FN State close(const State& a, N n) const {
+    State padded = a;
+    for (int i = 0; i < State::count; ++i) padded.part[i] = number<N>(i == 1);
+    padded.part[0] = n / number<N>(beta);
+    return choose(n == lowest<N>(), a, join(*this, a, padded));
   }
 };
 
 /// sum(abs(x)^p)^(1/p), carried as the largest magnitude m and the sum of (abs(x)/m)^p.
 struct Lp {
   static constexpr int parts = 2;
-  static constexpr bool integers = false, picks = false;
+  static constexpr bool integers = false, picks = false, weighs = true;
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Lp(const Params& params) : p(params.p) {}
   double p;
@@ -157,13 +226,9 @@ struct Lp {
     return {{magnitude(x), number<N>(1)}};
   }
   template <class N>
-  CENOTE_LONG_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
-    const N m = a.part[0], k = b.part[0];
-    const auto keep = (k <= m) | is_nan(m);
-    const N top = select(keep, m, k), other = select(keep, k, m);
-    if (infinite<N>()) return {{top, number<N>(1)}};
-    const N scale = power(select(other == top, number<N>(1), other / top));
-    return {{top, select(keep, a.part[1] + b.part[1] * scale, a.part[1] * scale + b.part[1])}};
+  CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
+    return infinite<N>() ? Parts<N, 2>{{select(keeps(a.part[0], b.part[0]), a.part[0], b.part[0]), number<N>(1)}}
+                         : join(*this, a, b);
   }
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N) const {
@@ -175,16 +240,61 @@ struct Lp {
     return a.part[0] * exponential(logarithm(sum) / number<N>(p));
   }
 
+  template <class N>
+  CENOTE_FN auto keeps(N m, N k) const {
+    return (k <= m) | is_nan(m);
+  }
+  template <class N>
+  CENOTE_FN auto nearer(N m, N k) const {
+    return (m <= k) | is_nan(m);
+  }
+  template <class N>
+  CENOTE_FN N farthest() const {
+    return highest<N>();
+  }
+  template <class N>
+  CENOTE_FN N place(N x) const {
+    return magnitude(x);
+  }
+  /// The sign of x, 0 at 0.
+  template <class N>
+  CENOTE_FN N slope(N x) const {
+    const N zero = number<N>(0), one = number<N>(1);
+    return select((x == zero) | is_nan(x), x, select(zero <= x, one, zero - one));
+  }
+  template <class N>
+  CENOTE_FN N gain(N from, N to) const {
+    return power(ratio(from, to), p - 1);
+  }
+  template <class N>
+  CENOTE_FN N shrink(N from, N to) const {
+    return power(ratio(from, to), p);
+  }
+  template <class N>
+  CENOTE_FN N spread(N sum) const {
+    return power(sum, (p - 1) / p);
+  }
+  template <class State, class N>
+  CENOTE_FN State close(const State& a, N) const {
+    return a;
+  }
+
  private:
   template <class N>
   CENOTE_FN bool infinite() const {
     return p > static_cast<double>(std::numeric_limits<typename LaneOf<N>::type>::max());
   }
   template <class N>
-  CENOTE_FN N power(N ratio) const {
-    if (p == 1) return ratio;
-    if (p == 2) return ratio * ratio;
-    return exponential(number<N>(p) * logarithm(ratio));
+  CENOTE_FN N ratio(N from, N to) const {
+    return select(from == to, number<N>(1), from / to);
+  }
+  template <class N>
+  CENOTE_FN N power(N base, double exponent) const {
+    if (exponent == 0) return number<N>(1);
+    if (exponent == 0.5) return square_root(base);
+    if (exponent == 1) return base;
+    if (exponent == 2) return base * base;
+    return exponential(number<N>(exponent) * logarithm(base));
   }
 };
 
@@ -210,3 +320,5 @@ struct Winner {
 };
 
 CENOTE_REGION_END
+
+#include "reduce/derivatives-inl.h"

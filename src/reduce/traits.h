@@ -12,6 +12,7 @@ using scalar::Counts;
 struct Traits {
   bool integers = false;
   bool picks = false;
+  bool weighs = false;
   Counts counts = Counts::none;
   int parts = 1;
 };
@@ -19,7 +20,8 @@ struct Traits {
 constexpr Traits traits(Reducer reducer) noexcept {
   switch (reducer) {
 #define CENOTE_ITEM(name, S) \
-  case Reducer::name: return {scalar::S::integers, scalar::S::picks, scalar::S::counts, scalar::S::parts};
+  case Reducer::name:        \
+    return {scalar::S::integers, scalar::S::picks, scalar::S::weighs, scalar::S::counts, scalar::S::parts};
     CENOTE_REDUCERS(CENOTE_ITEM)
 #undef CENOTE_ITEM
   }

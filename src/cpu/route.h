@@ -1,0 +1,20 @@
+// Max and min the other way: what belongs to an output goes to its winner, or comes from it.
+#pragma once
+
+#include <cenote/array.h>
+
+#include "plan/impl.h"
+
+namespace cenote::cpu {
+
+/// Rejects offsets that no winner of the plan's windows can have. Those of windows without a real cell do not matter.
+/// Precondition, here and below: offsets have the planned type and, with pooled axes kept, the planned shape.
+void check_offsets(const Plan::Impl& plan, const View& offsets);
+
+/// dy = dx at the winners, 0 for windows without a real cell. Precondition: the offsets were checked.
+void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const MutableView& dy);
+
+/// gx = for each cell the sum of gy over the windows that it wins, in row-major order. As above.
+void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx);
+
+}  // namespace cenote::cpu
