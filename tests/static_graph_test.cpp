@@ -42,12 +42,28 @@ TEST(StaticGraph, ShapesFollowTheFormulas) {
   static_assert(has_shape<decltype(fixed::avg_pool2d<2, 2, 3>(x)), Shape<3, 3, 3>>);
   static_assert(has_shape<decltype(fixed::avg_pool2d_pad<3, 3, 1, 1>(x)), Shape<3, 8, 9>>);
   static_assert(has_shape<decltype(fixed::smooth_max_pool2d<8, 9, 1>(x, 1.0)), Shape<3, 1, 1>>);
+  static_assert(has_shape<decltype(fixed::adaptive_max_pool<Sizes<5, 2>>(x)), Shape<3, 5, 2>>);
+  static_assert(has_shape<decltype(fixed::adaptive_avg_pool<Sizes<4>>(x)), Shape<3, 8, 4>>);
+  static_assert(has_shape<decltype(global_max_pool(x)), Shape<3, 8, 1>>);
+  static_assert(has_shape<decltype(global_avg_pool(reshape<Shape<1, 3, 8, 9>>(x))), Shape<1, 3, 1, 1>>);
   static_assert(has_shape<decltype(reshape<Shape<27, 8>>(x)), Shape<27, 8>>);
   static_assert(has_shape<decltype(sum(x)), Shape<>>);
   const auto row = b.constant(Tensor<Shape<1, 9>>());
   static_assert(has_shape<decltype(add(row, x)), Shape<3, 8, 9>>);
   // Each node above has checked its static shape against the one that the library computes.
   EXPECT_EQ(dilated.untyped().shape(), (Extents{3, 4, 3}));
+}
+
+TEST(StaticGraph, GathersAtIndicesOfAStaticShape) {
+  fixed::Builder<Tensor<Shape<1, 1, 4>>, Tensor<Shape<1, 1, 2>, std::int64_t>> b;
+  const auto picked = gather(b.input<0>(), b.input<1>());
+  static_assert(has_shape<decltype(picked), Shape<1, 1, 2>>);
+  const auto whole = global_sum_pool(b.input<0>());
+  const auto p = b.compile(picked, whole);
+  const auto made = p.forward(Tensor<Shape<1, 1, 4>>(std::array{1.0f, 2.0f, 3.0f, 4.0f}),
+                              Tensor<Shape<1, 1, 2>, std::int64_t>(std::array{std::int64_t{3}, std::int64_t{0}}));
+  EXPECT_TRUE(holds(Array(View(std::get<0>(made).array())), {1, 1, 2}, {4, 1}));
+  EXPECT_TRUE(holds(Array(View(std::get<1>(made).array())), {1, 1, 1}, {10}));
 }
 
 TEST(StaticGraph, ComputesWhatRunTimeShapesDo) {

@@ -108,6 +108,51 @@ auto lp_pool(const Var<S, T>& x, double p) {
   return Var<typename W::type, T>(graph::lp_pool(x.untyped(), W::window(), p));
 }
 
+/// Pooling of the last axes into a given output size.
+template <class Output, class S, class T>
+auto adaptive_max_pool(const Var<S, T>& x) {
+  using R = detail::Resized<S, Output>;
+  return Var<typename R::type, T>(graph::adaptive_max_pool(x.untyped(), R::region()));
+}
+template <class Output, class S, class T>
+auto adaptive_avg_pool(const Var<S, T>& x) {
+  static_assert(!std::is_same_v<T, bool>, "cenote: adaptive_avg_pool needs numbers");
+  using R = detail::Resized<S, Output>;
+  using Result = std::conditional_t<is_float(type_of<T>), T, float>;
+  return Var<typename R::type, Result>(graph::adaptive_avg_pool(x.untyped(), R::region()));
+}
+
+/// Pooling of all axes after the first two, which stay with size 1.
+template <class S, class T>
+auto global_max_pool(const Var<S, T>& x) {
+  return Var<typename detail::Pooled<S>::type, T>(graph::global_max_pool(x.untyped()));
+}
+template <class S, class T>
+auto global_min_pool(const Var<S, T>& x) {
+  return Var<typename detail::Pooled<S>::type, T>(graph::global_min_pool(x.untyped()));
+}
+template <class S, class T>
+auto global_sum_pool(const Var<S, T>& x) {
+  static_assert(!std::is_same_v<T, bool>, "cenote: global_sum_pool needs numbers");
+  return Var<typename detail::Pooled<S>::type, T>(graph::global_sum_pool(x.untyped()));
+}
+template <class S, class T>
+auto global_avg_pool(const Var<S, T>& x) {
+  static_assert(!std::is_same_v<T, bool>, "cenote: global_avg_pool needs numbers");
+  using Result = std::conditional_t<is_float(type_of<T>), T, float>;
+  return Var<typename detail::Pooled<S>::type, Result>(graph::global_avg_pool(x.untyped()));
+}
+
+/// The elements of x at plane indices, shaped as the indices; planes are the axes after the first two.
+template <class S, class T, class I>
+auto gather(const Var<S, T>& x, const Var<I, std::int64_t>& indices) {
+  static_assert(S::rank >= 3 && I::rank == S::rank, "cenote: gather needs indices with as many axes as x, at least 3");
+  if constexpr (S::rank >= 3 && I::rank == S::rank)
+    static_assert(S::values[0] == I::values[0] && S::values[1] == I::values[1],
+                  "cenote: gather needs indices with the first two extents of x");
+  return Var<I, T>(graph::gather(x.untyped(), indices.untyped()));
+}
+
 /// TorchLean's 2-D forms: the last two axes, one stride, one padding.
 template <std::int64_t Height, std::int64_t Width, std::int64_t Stride, class S, class T>
 auto max_pool2d(const Var<S, T>& x) {

@@ -43,6 +43,10 @@ void refused() {
   (void)max_pool2d<2, 2, 0>(x);  // EXPECT every stride must be at least 1
 #elif CASE == 16
   (void)max_pool<Sizes<>>(x);  // EXPECT a window needs at least one axis
+#elif CASE == 17
+  (void)adaptive_max_pool<Sizes<0, 2>>(x);  // EXPECT every output extent must be at least 1
+#elif CASE == 18
+  (void)global_max_pool(v);  // EXPECT a global pooling needs at least 3 axes
 #endif
   // clang-format on
 }

@@ -136,6 +136,34 @@ struct Windows {
   }
 };
 
+/// S with its last axes replaced by Output.
+template <class S, class Output>
+struct Resized {
+  static_assert(Output::rank >= 1 && Output::rank <= S::rank, "cenote: the output has more axes than the array");
+  static_assert(all_at_least<Output>(1), "cenote: every output extent must be at least 1");
+  static constexpr auto values = [] {
+    auto result = S::values;
+    if constexpr (Output::rank <= S::rank)
+      for (std::size_t a = 0; a < Output::rank; ++a) result[a + (S::rank - Output::rank)] = Output::values[a];
+    return result;
+  }();
+  using type = typename FromArray<values, std::make_index_sequence<static_cast<std::size_t>(S::rank)>>::type;
+
+  static Adaptive region() { return {.output = {Output::values.begin(), Output::values.end()}}; }
+};
+
+/// S with all axes after the first two pooled to size 1.
+template <class S>
+struct Pooled {
+  static_assert(S::rank >= 3, "cenote: a global pooling needs at least 3 axes");
+  static constexpr auto values = [] {
+    auto result = S::values;
+    for (std::size_t a = 2; a < result.size(); ++a) result[a] = 1;
+    return result;
+  }();
+  using type = typename FromArray<values, std::make_index_sequence<static_cast<std::size_t>(S::rank)>>::type;
+};
+
 /// The shape that A and B broadcast to, as in NumPy.
 template <class A, class B>
 struct Broadcast {
