@@ -1,0 +1,205 @@
+// Both modes of every pooling's derivative on random problems, held against the oracle and against each other.
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cenote/cenote.h>
+
+#include "support/arrays.h"
+#include "support/machine.h"
+#include "support/property.h"
+#include "support/random_derivative.h"
+
+namespace cenote::test {
+namespace {
+
+/// x, dx and gy of a case, where the windows can be planned.
+struct Given {
+  Plan planned;
+  Strided x, dx, gy;
+
+  explicit Given(const SlopeCase& c)
+      : planned(plan(c.pooling, c.type, c.shape)),
+        x(c.type, c.shape, c.x),
+        dx(c.type, c.shape, c.dx),
+        gy(planned.output_type(), planned.output_shape(), c.gy) {
+    fill(x, c.data, c.seed);
+    fill(dx, c.slopes, c.seed + 1);
+    fill(gy, c.slopes, c.seed + 2);
+  }
+};
+
+std::optional<Given> given(const SlopeCase& c) {
+  try {
+    return Given(c);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;  // which requests are refused is for others to test
+  }
+}
+
+/// dy and gx of a case, each in memory of its own.
+struct Both {
+  Strided dy, gx;
+
+  Both(const SlopeCase& c, const Plan& planned)
+      : dy(planned.output_type(), planned.output_shape(), c.dy), gx(c.type, c.shape, c.gx) {}
+  Both(const SlopeCase& c, const Given& at) : Both(c, at.planned) {
+    at.planned.jvp(at.x.view(), at.dx.view(), dy.view());
+    at.planned.vjp(at.x.view(), at.gy.view(), gx.view());
+  }
+  bool same_bits(const Both& other) const { return dy.packed() == other.dy.packed() && gx.packed() == other.gx.packed(); }
+  bool gaps_untouched() const { return dy.gaps_untouched() && gx.gaps_untouched(); }
+};
+
+std::vector<std::byte> bytes_of(const Array& a) {
+  const auto* begin = static_cast<const std::byte*>(a.data());
+  return {begin, begin + a.bytes()};
+}
+
+/// <dy, gy> and <dx, gx> differ by no more than what their elements may be off.
+void check_adjoint(const SlopeCase& c, const Given& at, const Both& both, const Slopes& oracle) {
+  const bool integers = c.slopes == Data::few;
+  const auto dx = doubles(at.dx.view()), gy = doubles(at.gy.view()), dy = doubles(both.dy.view()),
+             gx = doubles(both.gx.view());
+  const auto dy_true = oracle.tangents(dx, integers), gx_true = oracle.cotangents(gy, integers);
+  // Integers as small as these are exact in all but the halves, whose sums are rounded.
+  const bool exact = integers && (is_routed(c.pooling) || c.pooling.reducer == Reducer::sum) && size_of(c.type) > 2;
+  long double left = 0, right = 0, error = 0;
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    left += static_cast<long double>(dy[i]) * gy[i];
+    error += std::fabs(gy[i]) * (dy_true[i].error + last_rounding(at.gy.type(), dy_true[i].value));
+  }
+  for (std::size_t i = 0; i < gx.size(); ++i) {
+    right += static_cast<long double>(gx[i]) * dx[i];
+    error += std::fabs(dx[i]) * (gx_true[i].error + last_rounding(c.type, gx_true[i].value));
+  }
+  if (left != left || right != right) {
+    RC_ASSERT(!is_routed(c.pooling));
+    return;
+  }
+  if (!(std::fabs(left - right) <= (exact ? 0 : 2 * error)))
+    RC_FAIL("<dy, gy> = " + std::to_string(left) + ", <dx, gx> = " + std::to_string(right));
+}
+
+/// The short forms are the same derivatives.
+void check_functions(const SlopeCase& c, const Given& at, const Both& both) {
+  const View x = at.x.view();
+  RC_ASSERT(bytes_of(jvp(c.pooling, x, at.dx.view()).dy) == both.dy.packed());
+  const Differentiated way = vjp(c.pooling, x);
+  RC_ASSERT(bytes_of(way.y) == bytes_of(pool(x, c.pooling)));
+  RC_ASSERT(bytes_of(way.pullback(at.gy.view())) == both.gx.packed());
+}
+
+/// The winners' offsets serve instead of x.
+void check_offsets(const SlopeCase& c, const Given& at, const Both& both) {
+  Pooling with_offsets = c.pooling;
+  with_offsets.indices = IndexKind::offset;
+  const Plan winners = plan(with_offsets, c.type, c.shape);
+  Strided y(c.type, winners.output_shape(), c.y), offsets(*winners.index_type(), winners.output_shape(), c.indices);
+  winners.run(at.x.view(), y.view(), offsets.view());
+  Both saved(c, at.planned);
+  at.planned.jvp_from_offsets(std::as_const(offsets).view(), at.dx.view(), saved.dy.view());
+  at.planned.vjp_from_offsets(std::as_const(offsets).view(), at.gy.view(), saved.gx.view());
+  RC_ASSERT(saved.same_bits(both));
+  RC_ASSERT(saved.gaps_untouched());
+}
+
+void obeys_the_laws(const SlopeCase& c) {
+  const auto at = given(c);
+  if (!at) return;
+  const bool integers = c.slopes == Data::few;
+  const Slopes oracle(c.pooling, c.type, c.shape, at->x.view());
+  const auto dy = oracle.jvp(doubles(at->dx.view()), integers), gx = oracle.vjp(doubles(at->gy.view()), integers);
+  std::optional<Both> anywhere;
+  for (const std::string& target : targets_under_test()) {
+    std::optional<Both> first;
+    for (const int count : {1, 2, 5}) {
+      const Machine machine(target, count);
+      Both both(c, *at);
+      const std::string where = " on " + target + " with " + std::to_string(count) + " threads: " + at->planned.explain();
+      if (first && !first->same_bits(both)) RC_FAIL("other bits than with one thread" + where);
+      if (first) continue;
+      const std::string wrong_dy = mismatch(dy, both.dy.view()), wrong_gx = mismatch(gx, both.gx.view());
+      if (!wrong_dy.empty()) RC_FAIL("dy " + wrong_dy + where);
+      if (!wrong_gx.empty()) RC_FAIL("gx " + wrong_gx + where);
+      if (!both.gaps_untouched()) RC_FAIL("memory outside the result was written" + where);
+      first.emplace(std::move(both));
+    }
+    if (anywhere && is_routed(c.pooling) && !anywhere->same_bits(*first)) RC_FAIL("other bits on " + target);
+    anywhere = std::move(first);
+  }
+  const Machine machine(targets_under_test().back(), 2);
+  check_adjoint(c, *at, *anywhere, oracle);
+  check_functions(c, *at, *anywhere);
+  if (is_routed(c.pooling)) check_offsets(c, *at, *anywhere);
+}
+
+/// A reducer, and who gets the derivative at ties.
+struct Kind {
+  Reducer reducer;
+  Ties ties = Ties::first;
+};
+constexpr Kind kinds[] = {{Reducer::max}, {Reducer::min}, {Reducer::max, Ties::split}, {Reducer::min, Ties::split},
+                          {Reducer::sum}, {Reducer::avg}, {Reducer::smooth_max},       {Reducer::lp}};
+
+class DerivativeLaws : public testing::TestWithParam<std::tuple<Kind, Region>> {};
+
+TEST_P(DerivativeLaws, BothModesEqualTheOracleAndAreAdjointWithAnyTargetAndThreads) {
+  const auto [kind, region] = GetParam();
+  const int count[] = {400, 30, 30, 2};
+  const auto drawn = slope_cases(kind.reducer, kind.ties, region);
+  check(count[static_cast<int>(region)], [&] { obeys_the_laws(*drawn); });
+}
+
+std::string label(const testing::TestParamInfo<std::tuple<Kind, Region>>& info) {
+  constexpr const char* regions[] = {"small", "deep", "wide", "large"};
+  const auto [kind, region] = info.param;
+  return std::string(name(kind.reducer)) + (kind.ties == Ties::split ? "_split_" : "_") +
+         regions[static_cast<int>(region)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DerivativeLaws,
+                         testing::Combine(testing::ValuesIn(kinds), testing::Values(Region::small, Region::deep,
+                                                                                     Region::wide, Region::large)),
+                         label);
+
+TEST(UnpoolDerivative, IsAdjointInBothModes) {
+  check(400, [] {
+    using namespace detail;
+    const Axes a = axes(static_cast<int>(between(1, 3)), static_cast<int>(between(0, 2)));
+    Extents y_shape = Extents::filled(a.rank, 1), x_shape = y_shape;
+    for (int i = 0; i < a.rank; ++i) y_shape[i] = x_shape[i] = between(0, 5);
+    std::int64_t plane = 1;
+    for (const int axis : a.pooled) plane *= x_shape[axis] = between(1, 6);
+    const Type type = one_of<Type>({Type::f32, Type::f64, Type::f16, Type::bf16});
+    Strided dy(type, y_shape, layout(a.rank, true)), gx(type, x_shape, layout(a.rank, true)),
+        places(Type::i64, y_shape, layout(a.rank, true));
+    fill(dy, Data::few, 1);
+    fill(gx, Data::few, static_cast<std::uint64_t>(between(0, 1000)));
+    fill(places, Data::unit, static_cast<std::uint64_t>(between(0, 1000)));
+    reference::Shape index(static_cast<std::size_t>(a.rank), 0);
+    if (element_count(y_shape) > 0) {
+      do {
+        auto& place = *static_cast<std::int64_t*>(places.element(index));
+        place = ((place % plane) + plane) % plane;
+      } while (reference::next(index, to_shape(y_shape)));
+    }
+    const Plane named{.rank = a.named ? std::nullopt : std::optional(static_cast<int>(a.pooled.size())),
+                      .channels_last = a.channels_last,
+                      .axes = a.named};
+    const View at = std::as_const(places).view(), tangent = std::as_const(dy).view(), back = std::as_const(gx).view();
+    const Array dx = max_unpool(tangent, at, x_shape, named), gy = max_unpool_vjp(back, at, named);
+    RC_ASSERT(gy.shape() == y_shape);
+    const auto inner = [](const std::vector<double>& u, const std::vector<double>& v) {
+      return std::inner_product(u.begin(), u.end(), v.begin(), 0.0);
+    };
+    RC_ASSERT(inner(numbers(dx), doubles(back)) == inner(doubles(tangent), numbers(gy)));
+  });
+}
+
+}  // namespace
+}  // namespace cenote::test
