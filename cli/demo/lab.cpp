@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "../task.h"
+
 namespace cenote::demo {
 namespace {
 
@@ -49,6 +51,17 @@ Pooled Lab::pool_with_indices(const View& x, const Pooling& pooling) {
   const cli::Timing timing = cli::measure([&] { plan.run(x, y.values, y.indices); }, plan.bytes(), least_seconds);
   report(problem, cli::algorithm(plan), timing, check(plan, x, y.values, y.indices));
   return y;
+}
+
+Array Lab::gradient(const View& x, const Pooling& pooling, const View& gy) {
+  const Problem problem{pooling, x.type, x.shape, Problem::Direction::vjp};
+  progress_.say("demo: " + to_string(problem));
+  const cli::Task task(problem);
+  const Pullback pullback = vjp(pooling, x).pullback;
+  Array gx(x.type, x.shape);
+  const cli::Timing timing = cli::measure([&] { pullback.run(gy, gx); }, task.bytes(), least_seconds);
+  report(to_string(problem), task.algorithm(), timing, check_gradient(task.plan(), x, gy, gx));
+  return gx;
 }
 
 Array Lab::product(const View& x, const Window& window) {
