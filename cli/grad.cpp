@@ -76,14 +76,19 @@ Array heat_map(const View& values) {
   Array picture(Type::f32, values.shape);
   const auto to = picture.values<float>();
   with_floats(magnitudes, [&](auto from) {
+    using T = std::remove_cvref_t<decltype(from[0])>;
+    const auto magnitude = [](T value) {
+      if constexpr (std::is_same_v<T, double>) {
+        return std::fabs(value);
+      } else {
+        return static_cast<double>(std::fabs(static_cast<float>(value)));
+      }
+    };
     double largest = 0;
-    for (const auto& value : from) {
-      const double magnitude = std::fabs(static_cast<double>(value));
-      if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
-    }
+    for (const T value : from)
+      if (std::isfinite(magnitude(value))) largest = std::max(largest, magnitude(value));
     const double scale = largest > 0 ? largest : 1;
-    for (std::size_t i = 0; i < to.size(); ++i)
-      to[i] = static_cast<float>(255 * (std::fabs(static_cast<double>(from[i])) / scale));
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(255 * (magnitude(from[i]) / scale));
   });
   // Where the input was transparent is not what is asked.
   const std::int64_t channels = values.rank() == 3 ? values.shape[2] : 1;
