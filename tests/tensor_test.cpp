@@ -431,6 +431,18 @@ TEST(TensorPooling, ForwardEqualsThePoolingOfTheData) {
   EXPECT_TRUE(rejects([&] { pool(x, {.region = w, .indices = IndexKind::plane}); }, {"[pool]", "pool_with_indices"}));
 }
 
+TEST(TensorPooling, UnpoolingPutsBackAndItsGradientIsTakenFromTheSamePlaces) {
+  const Array data = array<double>({1, 1, 2, 4}, {1, 5, 2, 0, 3, 4, 9, 8});
+  const Window tiles{.size = {2, 2}, .stride = 2};
+  const Tensor y = max_pool(Tensor(data), tiles) * 2;
+  const Array places = max_pool_with_indices(data, tiles).indices;
+  const Tensor x = max_unpool(y, places, data.shape());
+  EXPECT_TRUE(holds(x.data(), {1, 1, 2, 4}, {0, 10, 0, 0, 0, 0, 18, 0}));
+  x.backward(counting<double>({1, 1, 2, 4}));
+  EXPECT_TRUE(grad_is(y, {1, 6}));
+  EXPECT_TRUE(max_unpool(y, places, data.shape(), {}, true).constant());
+}
+
 TEST(TensorPooling, KnownGradients) {
   const auto gradient = [](const Extents& shape, const std::vector<double>& at, auto f) {
     const Tensor x = tensor(shape, at);

@@ -9,11 +9,14 @@
 #include <cenote/extents.h>
 #include <cenote/fold.h>
 #include <cenote/fold_autodiff.h>
+#include <cenote/graph.h>
 #include <cenote/linearized.h>
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
 #include <cenote/problem.h>
 #include <cenote/reducers.h>
+#include <cenote/signature.h>
+#include <cenote/static_graph.h>
 #include <cenote/tensor.h>
 #include <cenote/types.h>
 #include <cenote/version.h>

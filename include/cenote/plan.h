@@ -71,11 +71,14 @@ class Plan {
   std::string explain() const;
 
   struct Impl;
-  explicit Plan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  struct Derivatives;
+  explicit Plan(std::shared_ptr<const Impl> impl);
   const Impl& impl() const noexcept { return *impl_; }
+  const std::shared_ptr<Derivatives>& derivatives() const noexcept { return derivatives_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
+  std::shared_ptr<Derivatives> derivatives_;  // made ready when first asked for
 };
 
 /// Checks a request against a type and a shape. Throws std::invalid_argument for anything that cannot be run.

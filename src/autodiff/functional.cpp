@@ -9,7 +9,7 @@
 #include "core/copy.h"
 #include "core/reject.h"
 #include "ops/arrays.h"
-#include "ops/derivative.h"
+#include "ops/plan_derivative.h"
 
 namespace cenote {
 
@@ -117,9 +117,10 @@ void Pullback::run(const View& gy, const MutableView& gx) const {
   check(plan, "gx", gx, input_of(plan));
   check_writable(plan.impl().who, "gx", gx);
   if (overlap(gy, gx)) reject(plan.impl().who, "gx overlaps gy in memory: it must not");
-  const Cotangent cotangent({std::make_shared<Plan>(plan), &plan.impl()});
-  Array scratch(Type::u8, {cotangent.scratch()});
-  cotangent.run(View(), with_all_axes(gy, plan.impl().geometry), gx, static_cast<std::byte*>(scratch.data()));
+  const Cotangent& cotangent = plan.derivatives()->cotangent();
+  plan.derivatives()->with_scratch(cotangent.scratch(), [&](std::byte* scratch) {
+    cotangent.run(View(), with_all_axes(gy, plan.impl().geometry), gx, scratch);
+  });
 }
 
 Array Pullback::operator()(const View& gy) const {

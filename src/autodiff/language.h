@@ -32,7 +32,7 @@ OpPtr reshape_op(const Extents& shape);
 OpPtr broadcast_op(const Extents& shape);
 /// The adjoint of broadcasting: sums down to `shape`.
 OpPtr sum_to_op(const Extents& shape);
-/// The sum, or the mean, of all elements, as an array of rank 0.
+/// The sum, or the mean, of all elements, as an array of rank 0; of none they are 0 and NaN, as in NumPy.
 OpPtr sum_op();
 OpPtr mean_op();
 /// To another floating-point type.

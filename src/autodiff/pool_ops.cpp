@@ -9,8 +9,8 @@
 // they have a derivative.
 #include "autodiff/pool_ops.h"
 
-#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "autodiff/language.h"
 #include "core/reject.h"
@@ -33,13 +33,15 @@ Value in_float(Tracer& t, Value x, Value a, Value b, const Formula& formula) {
   return cast(t, formula(t, wide(x), wide(a), wide(b)), type);
 }
 
-bool bends(const Pooling& p) {
-  return p.reducer == Reducer::smooth_max || (p.reducer == Reducer::lp && p.p > 1 && std::isfinite(p.p));
+bool bends(const Pooling& p, Type type) {
+  const double largest =
+      type == Type::f64 ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max());
+  return p.reducer == Reducer::smooth_max || (p.reducer == Reducer::lp && p.p > 1 && p.p <= largest);
 }
 
 /// The derivative of T(x, a) along b in x.
 Maybe bend(Tracer& t, const Pooling& p, Value x, Value a, Value b) {
-  if (!bends(p)) return std::nullopt;
+  if (!bends(p, t.signature(x).type)) return std::nullopt;
   return in_float(t, x, a, b, [&](Tracer& u, Value xs, Value as, Value bs) {
     const Value both = mul(u, as, bs), product = mul(u, tangent(u, p, xs, as), tangent(u, p, xs, bs));
     // smooth max: beta * (T(ab) - T(a) T(b))
@@ -150,7 +152,7 @@ class CotangentOp final : public PoolBase {
 }  // namespace
 
 Maybe curve(Tracer& t, const Pooling& p, Value x, Value g, Value v) {
-  if (!bends(p)) return std::nullopt;
+  if (!bends(p, t.signature(x).type)) return std::nullopt;
   return in_float(t, x, g, v, [&](Tracer& u, Value xs, Value gs, Value vs) {
     const Value plain = cotangent(u, p, xs, gs), seen = mul(u, gs, tangent(u, p, xs, vs));
     // smooth max: beta * (v C(g) - C(g T(v)))

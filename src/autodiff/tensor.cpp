@@ -175,6 +175,13 @@ Tensor global_avg_pool(const Tensor& x, const Global& region, std::optional<bool
   return pool(x, {.reducer = Reducer::avg, .region = region}, constant);
 }
 
+Tensor max_unpool(const Tensor& y, const View& indices, const Extents& shape, const Plane& plane,
+                  std::optional<bool> constant) {
+  check_memory("max_unpool", "indices", indices);
+  const Tensor places(Array(indices), true);
+  return record(unpool_op(shape, plane), {&y, &places}, constant);
+}
+
 Tensor nnet::max_pool(const Tensor& x, const Extents& pool, const PerAxis& stride, std::optional<bool> constant) {
   return cenote::max_pool(x, {.size = pool, .stride = stride, .exact = true}, constant);
 }

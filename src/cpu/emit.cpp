@@ -22,9 +22,6 @@ void visit_index_type(Type type, const Visit& visit) {
   }
 }
 
-// Windows up to this many cells have their winners' numbers looked up.
-constexpr std::int64_t largest_table = 4096;
-
 bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
 
 // One division in double precision, one rounding.
@@ -73,7 +70,8 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
   for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].irregular();
   const Numbers any = numbers(spans, 0);
   if (adaptive || any.plain || scale > largest_table) return;
-  for (std::int64_t id = 0; id < scale; ++id) table_.push_back(spread(id, any.weight));
+  tabled_ = true;
+  for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
 }
 
 void Emitter::flush() noexcept { hwy::FlushStream(); }
@@ -311,7 +309,7 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
       for (std::int64_t i = 0; i < stop - o; ++i) dst[i] = static_cast<Index>(numbers.base + from[i]);
     else if (numbers.plain)
       write([&](Id id) { return numbers.base + id; });
-    else if (!e.table_.empty())
+    else if (e.tabled_)
       write([&](Id id) { return numbers.base + e.table_[static_cast<std::size_t>(id)]; });
     else
       write([&](Id id) { return numbers.base + e.spread(id, numbers.weight); });

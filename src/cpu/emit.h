@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "cpu/execute.h"
 #include "cpu/kernels.h"
@@ -58,7 +57,10 @@ class Emitter {
   bool stream_;
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
-  std::vector<std::int64_t> table_;  // spread() of every number, where it is the same for all windows
+  // spread() of every number, where it is the same for all windows and they have few cells
+  static constexpr std::int64_t largest_table = 1024;
+  std::array<std::int64_t, largest_table> table_;
+  bool tabled_ = false;
 };
 
 /// The outputs of one block.

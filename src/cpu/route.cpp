@@ -16,7 +16,7 @@ namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
-constexpr std::int64_t largest_table = 1 << 16;  // offsets that are looked up
+constexpr std::int64_t largest_table = 1024;     // offsets that are looked up
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
 
 template <class Visit>
@@ -45,20 +45,14 @@ class Router {
     for (int i = 0, level = 0; i < cells.rank(); ++i) {
       const RouteAxis axis{plan.geometry.kept_shape[i], outputs.data ? outputs.strides[i] : 0, offsets.strides[i],
                            cells.data ? cells.strides[i] : 0};
-      if (level < pooled.size() && pooled[level] == i) {
-        levels_.push_back(axis);
-        ++level;
-      } else {
-        kept_.push_back(axis);
-      }
+      if (level < pooled.size() && pooled[level] == i)
+        levels_[static_cast<std::size_t>(level++)] = axis;
+      else
+        kept_[kept_count_++] = axis;
     }
     // The innermost kept axis is walked inside the windows: channels that lie side by side.
-    if (!kept_.empty() && pooled[pooled.size() - 1] < cells.rank() - 1) {
-      lanes_ = kept_.back();
-      kept_.pop_back();
-    }
-    slices_ = 1;
-    for (const RouteAxis& axis : kept_) slices_ *= axis.outputs;
+    if (kept_count_ > 0 && pooled[pooled.size() - 1] < cells.rank() - 1) lanes_ = kept_[--kept_count_];
+    for (std::size_t i = 0; i < kept_count_; ++i) slices_ *= kept_[i].outputs;
     bool regular = true;
     taps_ = 1;
     for (const Axis& axis : axes_) {
@@ -77,28 +71,27 @@ class Router {
   /// Where slice number i begins in outputs, offsets and cells.
   RouteAxis slice(std::int64_t i) const {
     RouteAxis at;
-    for (auto axis = kept_.rbegin(); axis != kept_.rend(); ++axis) {
-      const std::int64_t step = i % axis->outputs;
-      i /= axis->outputs;
-      at.output_step += step * axis->output_step;
-      at.offset_step += step * axis->offset_step;
-      at.cell_step += step * axis->cell_step;
+    for (std::size_t k = kept_count_; k-- > 0;) {
+      const RouteAxis& axis = kept_[k];
+      const std::int64_t step = i % axis.outputs;
+      i /= axis.outputs;
+      at.output_step += step * axis.output_step;
+      at.offset_step += step * axis.offset_step;
+      at.cell_step += step * axis.cell_step;
     }
     return at;
   }
 
-  /// How far each offset lies from the first tap of its window, when a step along level l is steps[l]; empty where that
+  /// How far each offset lies from the first tap of its window, when a step along level l is steps[l]. False where that
   /// depends on the window or is too much to keep.
-  std::vector<std::int64_t> distances(const Places& steps) const {
-    std::vector<std::int64_t> result;
-    if (!tabled_) return result;
-    result.resize(static_cast<std::size_t>(taps_));
-    for (std::int64_t offset = 0; offset < taps_; ++offset) {
-      std::int64_t rest = offset;
+  bool find_distances(const Places& steps, std::array<std::int64_t, largest_table>& distances) const {
+    for (std::int64_t offset = 0; tabled_ && offset < taps_; ++offset) {
+      std::int64_t rest = offset, sum = 0;
       for (std::size_t l = depth(); l-- > 0; rest /= axes_[l].size)
-        result[static_cast<std::size_t>(offset)] += rest % axes_[l].size * axes_[l].dilation * steps[l];
+        sum += rest % axes_[l].size * axes_[l].dilation * steps[l];
+      distances[static_cast<std::size_t>(offset)] = sum;
     }
-    return result;
+    return tabled_;
   }
 
   /// The first tap of window o along level l; it may lie in the padding.
@@ -153,7 +146,8 @@ class Router {
  private:
   const Plan::Impl& plan_;
   const std::vector<Axis>& axes_;
-  std::vector<RouteAxis> kept_, levels_;
+  std::array<RouteAxis, max_rank> kept_{}, levels_{};
+  std::size_t kept_count_ = 0;
   RouteAxis lanes_;
   std::int64_t slices_ = 1, taps_ = 1;
   bool tabled_ = false;
@@ -183,7 +177,7 @@ class Sums {
     std::int64_t step = router.lanes().outputs;
     for (std::size_t l = router.depth(); l-- > 0; step *= router.axis(l).n) steps_[l] = step;
     row_ = step / std::max<std::int64_t>(router.axis(0).n, 1);
-    distances_ = router.distances(steps_);
+    tabled_ = router.find_distances(steps_, distances_);
     transposed_ = router.axis(0).transpose();
     const std::int64_t n = router.axis(0).n, wanted = (4 * thread_limit() + router.slices() - 1) / router.slices();
     const std::int64_t most =
@@ -271,7 +265,7 @@ class Sums {
     if (static_cast<std::uint64_t>(cell) < static_cast<std::uint64_t>(size)) sums[cell] += value;
   }
   std::int64_t far(const Places& o, std::int64_t offset) const {
-    return distances_.empty() ? router_.distance(o, offset, steps_) : distances_[static_cast<std::size_t>(offset)];
+    return tabled_ ? distances_[static_cast<std::size_t>(offset)] : router_.distance(o, offset, steps_);
   }
   void read(std::int64_t at, std::int64_t step, std::int64_t n, A* values) const {
     convert_line(type_of<A>, values, gy_.type,
@@ -316,7 +310,8 @@ class Sums {
   const MutableView& gx_;
   Places steps_{};
   std::int64_t row_ = 0, length_ = 1, blocks_ = 1;
-  std::vector<std::int64_t> distances_;
+  std::array<std::int64_t, largest_table> distances_;
+  bool tabled_ = false;
   Axis transposed_;
 };
 
@@ -365,7 +360,8 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
   const std::size_t last = router.depth() - 1;
   Places steps{};
   for (std::size_t l = 0; l <= last; ++l) steps[l] = router.level(l).cell_step;
-  const std::vector<std::int64_t> distances = router.distances(steps);
+  std::array<std::int64_t, largest_table> distances;
+  const bool tabled = router.find_distances(steps, distances);
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const auto copy = [&]<class Bits, class Offset>(std::int64_t slice, Bits, Offset) {
     const RouteAxis at = router.slice(slice);
@@ -384,9 +380,9 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
         Bits* to = static_cast<Bits*>(dy.data) + row.output_step + o[last] * level.output_step;
         for (std::int64_t c = 0; c < lanes.outputs; ++c) {
           const auto offset = static_cast<std::int64_t>(from[c * lanes.offset_step]);
-          const std::int64_t far = empty               ? 0
-                                   : distances.empty() ? router.distance(o, offset, steps)
-                                                       : distances[static_cast<std::size_t>(offset)];
+          const std::int64_t far = empty    ? 0
+                                   : tabled ? distances[static_cast<std::size_t>(offset)]
+                                            : router.distance(o, offset, steps);
           to[c * lanes.output_step] =
               empty ? Bits{0} : static_cast<const Bits*>(dx.data)[window + c * lanes.cell_step + far];
         }

@@ -1,10 +1,9 @@
 // Derivatives of a plan into the caller's memory: every array is checked against what the plan derives itself.
-#include <cenote/plan.h>
+#include "ops/plan_derivative.h"
 
 #include "core/reject.h"
 #include "cpu/route.h"
 #include "ops/arrays.h"
-#include "ops/derivative.h"
 
 namespace cenote {
 namespace {
@@ -33,9 +32,10 @@ View checked_offsets(const Plan::Impl& plan, const View& offsets) {
   return all;
 }
 
-Array scratch_of(std::int64_t bytes) { return Array(Type::u8, {bytes}); }
-
 }  // namespace
+
+Plan::Plan(std::shared_ptr<const Impl> impl)
+    : impl_(std::move(impl)), derivatives_(std::make_shared<Derivatives>(impl_)) {}
 
 void Plan::jvp(const View& x, const View& dx, const MutableView& dy) const {
   const Impl& plan = *impl_;
@@ -43,9 +43,9 @@ void Plan::jvp(const View& x, const View& dx, const MutableView& dy) const {
   check_view(plan.who, "x", x, plan.type, plan.shape);
   check_view(plan.who, "dx", dx, plan.type, plan.shape);
   check_result(plan.who, "dy", dy, plan.output_type, plan.geometry.output_shape, {&x, &dx});
-  const Tangent tangent(impl_);
-  Array scratch = scratch_of(tangent.scratch());
-  tangent.run(x, dx, with_all_axes(dy, plan.geometry), static_cast<std::byte*>(scratch.data()));
+  const Tangent& tangent = derivatives_->tangent();
+  derivatives_->with_scratch(
+      tangent.scratch(), [&](std::byte* scratch) { tangent.run(x, dx, with_all_axes(dy, plan.geometry), scratch); });
 }
 
 void Plan::vjp(const View& x, const View& gy, const MutableView& gx) const {
@@ -54,9 +54,10 @@ void Plan::vjp(const View& x, const View& gy, const MutableView& gx) const {
   check_view(plan.who, "x", x, plan.type, plan.shape);
   check_view(plan.who, "gy", gy, plan.output_type, plan.geometry.output_shape);
   check_result(plan.who, "gx", gx, plan.type, plan.shape, {&x, &gy});
-  const Cotangent cotangent(impl_);
-  Array scratch = scratch_of(cotangent.scratch());
-  cotangent.run(x, with_all_axes(gy, plan.geometry), gx, static_cast<std::byte*>(scratch.data()));
+  const Cotangent& cotangent = derivatives_->cotangent();
+  derivatives_->with_scratch(cotangent.scratch(), [&](std::byte* scratch) {
+    cotangent.run(x, with_all_axes(gy, plan.geometry), gx, scratch);
+  });
 }
 
 void Plan::jvp_from_offsets(const View& offsets, const View& dx, const MutableView& dy) const {
@@ -65,7 +66,7 @@ void Plan::jvp_from_offsets(const View& offsets, const View& dx, const MutableVi
   check_view(plan.who, "dx", dx, plan.type, plan.shape);
   check_result(plan.who, "dy", dy, plan.output_type, plan.geometry.output_shape, {&offsets, &dx});
   const View all = checked_offsets(plan, offsets);
-  Tangent(impl_).run_saved(all, dx, with_all_axes(dy, plan.geometry));
+  derivatives_->tangent().run_saved(all, dx, with_all_axes(dy, plan.geometry));
 }
 
 void Plan::vjp_from_offsets(const View& offsets, const View& gy, const MutableView& gx) const {
@@ -74,7 +75,7 @@ void Plan::vjp_from_offsets(const View& offsets, const View& gy, const MutableVi
   check_view(plan.who, "gy", gy, plan.output_type, plan.geometry.output_shape);
   check_result(plan.who, "gx", gx, plan.type, plan.shape, {&offsets, &gy});
   const View all = checked_offsets(plan, offsets);
-  Cotangent(impl_).run_saved(all, with_all_axes(gy, plan.geometry), gx);
+  derivatives_->cotangent().run_saved(all, with_all_axes(gy, plan.geometry), gx);
 }
 
 }  // namespace cenote
