@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include <reduce/traits.h>
+
 namespace cenote::cli {
 namespace {
 
@@ -35,23 +37,21 @@ std::int64_t bytes_of(Type type, const Extents& shape) {
   return element_count(shape) * static_cast<std::int64_t>(size_of(type));
 }
 
-bool picks(Reducer reducer) { return reducer == Reducer::max || reducer == Reducer::min; }
-
 }  // namespace
 
 Task::Task(const Problem& problem) : problem_(problem), plan_(checked_plan(problem)) {}
 
 Task::Rule Task::rule() const {
   const Pooling& pooling = problem_.pooling;
+  const Traits known = traits(pooling.reducer);
   if (!is_derivative()) return Rule::none;
-  if (pooling.reducer == Reducer::sum || pooling.reducer == Reducer::avg) return Rule::linear;
-  const bool winner =
-      picks(pooling.reducer) ? pooling.ties == Ties::first : pooling.reducer == Reducer::lp && std::isinf(pooling.p);
-  return winner ? Rule::routed : Rule::weighed;
+  if (pooling.reducer == Reducer::lp && std::isinf(pooling.p)) return Rule::routed;
+  if (known.weighs || (known.picks && pooling.ties == Ties::split)) return Rule::weighed;
+  return known.picks ? Rule::routed : Rule::linear;
 }
 
 bool Task::from_offsets() const {
-  return problem_.direction == Direction::vjp && rule() == Rule::routed && picks(problem_.pooling.reducer);
+  return problem_.direction == Direction::vjp && rule() == Rule::routed && traits(problem_.pooling.reducer).picks;
 }
 
 std::int64_t Task::bytes() const {

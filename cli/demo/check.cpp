@@ -144,7 +144,8 @@ std::int64_t index_at(const View& indices, std::size_t i) {
   });
 }
 
-// The derivative of a window's value in each of its cells, by the definition of the reducer.
+// The derivative of a window's value in each of its cells, by the definition of the reducer; nothing for an unknown
+// one.
 std::vector<long double> weights(const Pooling& pooling, const Cells<float>& window) {
   std::vector<long double> result;
   const auto of_each = [&](const auto& weight) {
@@ -180,8 +181,8 @@ std::vector<long double> weights(const Pooling& pooling, const Cells<float>& win
         return cell.value < 0 ? -share : cell.value > 0 ? share : 0.0L;
       });
     }
+    default: return {};
   }
-  return {};
 }
 
 // Whether <jvp(dx), gy> is <dx, gx> for some dx, but for rounding.
@@ -240,16 +241,22 @@ Verdict check_gradient(const Plan& plan, const View& x, const View& gy, const Vi
     long double value = 0, magnitude = 0;
   };
   std::vector<Sum> sums(found.values<float>().size());
-  using Terms = std::vector<std::pair<std::int64_t, long double>>;
+  struct Terms {
+    std::vector<std::pair<std::int64_t, long double>> list;
+    bool known = true;
+  };
+  bool known = true;
   each_window<Terms>(
       plan, x,
       [&](Terms& terms, const Cells<float>& window, std::size_t i) {
         const auto weight = weights(plan.pooling(), window);
+        terms.known = terms.known && weight.size() == window.real.size();
         for (std::size_t c = 0; c < weight.size(); ++c)
-          terms.emplace_back(window.real[c].tensor, weight[c] * cotangents.values<float>()[i]);
+          terms.list.emplace_back(window.real[c].tensor, weight[c] * cotangents.values<float>()[i]);
       },
       [&](const Terms& terms) {
-        for (const auto& [cell, term] : terms) {
+        known = known && terms.known;
+        for (const auto& [cell, term] : terms.list) {
           sums[static_cast<std::size_t>(cell)].value += term;
           sums[static_cast<std::size_t>(cell)].magnitude += std::fabs(term);
         }
@@ -260,7 +267,8 @@ Verdict check_gradient(const Plan& plan, const View& x, const View& gy, const Vi
     const auto [low, high] = std::minmax_element(cells.values<float>().begin(), cells.values<float>().end());
     range = std::fabs(plan.pooling().beta) * static_cast<double>(*high - *low);
   }
-  Verdict verdict{.ok = is_adjoint(plan, x, cotangents, found)};
+  Verdict verdict{.ok = is_adjoint(plan, x, cotangents, found), .known = known};
+  if (!known) return verdict;
   const double units = 16 + growth(plan) + 4 * range;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const Sum& sum = sums[i];
