@@ -14,7 +14,7 @@ namespace {
 
 constexpr int zoom = 2, shrink = 6, levels = 12;
 
-const Window window{.size = {9, 9}, .stride = 4, .padding = same};
+const Window window{.size = {8, 8}, .stride = 4, .padding = same};
 
 // Brightness in a few levels, so that there are areas where all cells are equal.
 Array posterised(const Array& grey) {
@@ -49,7 +49,7 @@ Canvas gradient_sheet(Lab& lab, const Array& picture) {
   const Array flat = posterised(grey);
   const auto height = static_cast<int>(grey.shape()[2]), width = static_cast<int>(grey.shape()[3]);
   Page sheet("where the gradient goes",
-             "128 x 192, brightness, window 9 x 9, step 4; of half the sum of squared outputs", 4, 3, zoom * width,
+             "128 x 192, brightness, window 8 x 8, step 4; of half the sum of squared outputs", 4, 3, zoom * width,
              zoom * height);
   const auto add = [&](const std::string& detail, const Array& x, const Pooling& pooling) {
     // The gradient of half the sum of squares: every output counts as much as it is.

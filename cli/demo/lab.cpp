@@ -17,7 +17,7 @@ std::string problem_of(const Pooling& pooling, const View& x) { return to_string
 }  // namespace
 
 void Lab::print_head() const {
-  fmt::print("{:<62}  {:<12}  {:>8}  {:>7}  {:>5}  {:>8}\n", "problem", "algorithm", "ms", "GB/s", "eff.", "error");
+  fmt::print("{:<66}  {:<12}  {:>8}  {:>7}  {:>5}  {:>8}\n", "problem", "algorithm", "ms", "GB/s", "eff.", "error");
 }
 
 void Lab::report(const std::string& problem, const std::string& algorithm, const cli::Timing& t, Verdict verdict) {
@@ -25,7 +25,7 @@ void Lab::report(const std::string& problem, const std::string& algorithm, const
   wrong_ += verdict.ok ? 0 : 1;
   progress_.hide();
   const std::string error = verdict.error == 0 ? "0" : fmt::format("{:.1e}", verdict.error);
-  fmt::print("{:<62}  {:<12}  {:>8.3f}  {:>7.2f}  {:>5.2f}  {:>8}  {}\n", problem, algorithm, t.best * 1e3,
+  fmt::print("{:<66}  {:<12}  {:>8.3f}  {:>7.2f}  {:>5.2f}  {:>8}  {}\n", problem, algorithm, t.best * 1e3,
              t.gigabytes_per_second(), t.efficiency(), error,
              !verdict.ok     ? "WRONG"
              : verdict.known ? "ok"
