@@ -160,7 +160,7 @@ void run(const Options& options) {
 constexpr const char* examples =
     "By default the result is gx, the gradient in the input of the output times the cotangent, summed: of the\n"
     "plain sum where no cotangent is given. Cotangents have type and shape of the output, tangents those of\n"
-    "the input. Windows are asked for as in cenote pool. A picture is read as f32 from 0 to its largest value;\n"
+    "the input. Windows are asked for as in cenote pool. A picture is read as f32, from 0 to 255 or 65535;\n"
     "a result that is written as .png shows magnitudes, the largest one white.\n"
     "Examples:\n"
     "  cenote grad in.npy -o gx.npy --window 2,2 --stride 2\n"
