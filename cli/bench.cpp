@@ -14,8 +14,8 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "measure.h"
 #include "progress.h"
+#include "task.h"
 
 namespace cenote::cli {
 namespace {
@@ -30,7 +30,7 @@ struct Options {
 
 struct Entry {
   std::string text;
-  Plan plan;
+  Task task;
 };
 
 std::string_view trim(std::string_view text) {
@@ -50,19 +50,11 @@ void read_list(const std::string& path, std::vector<Entry>& entries) {
     const std::string text(trim(line.substr(0, line.find('#'))));
     if (text.empty()) continue;
     try {
-      entries.push_back({text, read_forward_problem(text).plan()});
+      entries.push_back({text, Task(parse_problem(text))});
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(fmt::format("{}:{}: {}", path, number, error.what()));
     }
   }
-}
-
-Timing time(const Plan& plan, double least) {
-  const Array x = noise(plan.input_type(), plan.input_shape());
-  Array y(plan.output_type(), plan.output_shape());
-  if (!plan.index_type()) return measure([&] { plan.run(x, y); }, plan.bytes(), least);
-  Array indices(*plan.index_type(), plan.output_shape());
-  return measure([&] { plan.run(x, y, indices); }, plan.bytes(), least);
 }
 
 std::string json_string(std::string_view text) {
@@ -79,7 +71,7 @@ std::string json_row(const Entry& entry, const Timing& t) {
       "    {{\"problem\": {}, \"algorithm\": {}, \"plan\": {}, \"bytes\": {}, \"runs\": {}, \"best_seconds\": {:.9g}, "
       "\"median_seconds\": {:.9g}, \"gigabytes_per_second\": {:.6g}, \"copy_gigabytes_per_second\": {:.6g}, "
       "\"efficiency\": {:.4g}}}",
-      json_string(entry.text), json_string(algorithm(entry.plan)), json_string(entry.plan.explain()), t.bytes, t.runs,
+      json_string(entry.text), json_string(entry.task.algorithm()), json_string(entry.task.explain()), t.bytes, t.runs,
       t.best, t.median, t.gigabytes_per_second(), t.copy_gigabytes_per_second(), t.efficiency());
 }
 
@@ -99,7 +91,7 @@ void run(const Options& options) {
   }
   use_threads(options.threads);
   std::vector<Entry> entries;
-  for (const std::string& text : options.problems) entries.push_back({text, read_forward_problem(text).plan()});
+  for (const std::string& text : options.problems) entries.push_back({text, Task(parse_problem(text))});
   if (options.file) read_list(*options.file, entries);
 
   std::size_t width = 7;
@@ -113,7 +105,7 @@ void run(const Options& options) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     progress.say(fmt::format("bench {} of {}: {}", i + 1, entries.size(), entries[i].text));
-    const Timing t = time(entries[i].plan, options.least);
+    const Timing t = entries[i].task.time(options.least);
     progress.hide();
     if (options.json) {
       rows.push_back(json_row(entries[i], t));
@@ -128,9 +120,11 @@ void run(const Options& options) {
 
 constexpr const char* examples =
     "Efficiency is the time of a copy that moves the same bytes on the same threads, divided by the best time.\n"
+    "A problem that ends in jvp or vjp is a derivative; that of max and min goes back from saved offsets.\n"
     "Examples:\n"
     "  cenote bench \"max f32 32x64x112x112 k3 s2 p1\"\n"
     "  cenote bench --threads 1 \"max f32 32x64x112x112 k3 s2 p1\" \"max f32 32x112x112x64 k3 s2 p1 last\"\n"
+    "  cenote bench \"max f32 32x64x112x112 k3 s2 p1 vjp\" \"smooth_max f32 32x64x112x112 k3 s2 p1 beta=4 jvp\"\n"
     "  cenote bench --file benchmarks/problems.txt --json > bench.json";
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace cenote::cli {
 using Action = std::function<void()>;
 
 void add_pool(CLI::App& app, Action& action);
+void add_grad(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);

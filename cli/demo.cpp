@@ -1,4 +1,5 @@
-// cenote demo: makes a picture, a volume and a signal, pools them every way, checks all of it, and draws it.
+// cenote demo: makes a picture, a volume and a signal, pools and differentiates them every way, checks all of it,
+// and draws it.
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -45,6 +46,7 @@ void run(const Options& options) {
   keep("cenote.png", View(picture.data(), picture.type(), {768, 1152, 3}));
   keep("picture.png", demo::picture_sheet(lab, picture).pixels());
   keep("winners.png", demo::winner_sheet(lab, picture).pixels());
+  keep("gradients.png", demo::gradient_sheet(lab, picture).pixels());
   keep("volume.png", demo::volume_sheet(lab).pixels());
   keep("signal.png", demo::signal_sheet(lab).pixels());
   progress.hide();

@@ -45,7 +45,7 @@ bool knows(const CLI::App& app, const std::string& command) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Pooling at memory speed: window reductions over arrays and pictures.", "cenote"};
+  CLI::App app{"Pooling at memory speed: window reductions over arrays and pictures, and their derivatives.", "cenote"};
   app.set_version_flag("--version", std::string("cenote ") + cenote::version());
   app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
@@ -53,16 +53,18 @@ int run(int argc, char** argv) {
       "Exit status: 0 done, 1 failed, 2 wrong usage. CENOTE_THREADS and CENOTE_SIMD set threads and SIMD target.\n"
       "Examples:\n"
       "  cenote pool in.npy out.npy --reducer max --window 3,3 --stride 2 --padding same\n"
+      "  cenote grad in.npy -o gx.npy --reducer max --window 3,3 --stride 2 --padding same\n"
       "  cenote plan \"max f32 32x64x112x112 k3 s2 p1\"\n"
       "  cenote bench \"avg bf16 8x56x56x64 k3x3 s2 same last\"\n"
       "  cenote demo -o demo");
   cenote::cli::Action action;
   cenote::cli::add_pool(app, action);
+  cenote::cli::add_grad(app, action);
   cenote::cli::add_plan(app, action);
   cenote::cli::add_bench(app, action);
   cenote::cli::add_demo(app, action);
   if (argc > 1 && argv[1][0] != '-' && !knows(app, argv[1])) {
-    return report(fmt::format("'{}' is no command: pool, plan, bench or demo (see cenote --help)", argv[1]), 2);
+    return report(fmt::format("'{}' is no command: pool, grad, plan, bench or demo (see cenote --help)", argv[1]), 2);
   }
   try {
     app.parse(argc, argv);

@@ -7,8 +7,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/core.h>
-
 #include "benchmarks/copy.h"
 
 namespace cenote::cli {
@@ -57,14 +55,6 @@ Array noise(Type type, const Extents& shape) {
     }
   });
   return array;
-}
-
-Problem read_forward_problem(const std::string& text) {
-  Problem problem = parse_problem(text);
-  if (problem.direction != Problem::Direction::forward) {
-    throw Unsupported(fmt::format("{}: derivatives are not in this build; leave out jvp and vjp", text));
-  }
-  return problem;
 }
 
 std::string algorithm(const Plan& plan) {

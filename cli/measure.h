@@ -28,9 +28,6 @@ Timing measure(const std::function<void()>& work, std::int64_t bytes, double lea
 /// Elements that look like data: floats within (-1, 1), integers and bool of any value. Always the same ones.
 Array noise(Type type, const Extents& shape);
 
-/// The problem, which must ask for a result and not for a derivative; otherwise throws Unsupported.
-Problem read_forward_problem(const std::string& text);
-
 /// The name of the algorithm that a plan explains.
 std::string algorithm(const Plan& plan);
 

@@ -49,7 +49,7 @@ check_links() {
   # shellcheck disable=SC2016
   while read -r target; do
     [[ -e $(dirname "$page")/$target ]] || fail "$page: it links to $target, which is not there"
-  done < <(sed '/^```/,/^```/d' "$page" | grep -o '](\([^)#:]*\)[)#]' | sed 's/^](//; s/[)#]$//; /^$/d')
+  done < <(sed '/^```/,/^```/d; s/`[^`]*`//g' "$page" | grep -o '](\([^)#:]*\)[)#]' | sed 's/^](//; s/[)#]$//; /^$/d')
 }
 
 compile() {

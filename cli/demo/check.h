@@ -23,4 +23,8 @@ Verdict check(const Plan& plan, const View& x, const View& y, const View& indice
 Verdict check_fold(const Plan& windows, const View& x, const View& y, float init,
                    const std::function<float(float, float)>& fn);
 
+/// The gradient gx for a cotangent gy: as close to what the definition of the reducer gives, window by window, as its
+/// sums allow, and adjoint to forward mode: <jvp(dx), gy> = <dx, gx>.
+Verdict check_gradient(const Plan& plan, const View& x, const View& gy, const View& gx);
+
 }  // namespace cenote::demo

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "../task.h"
+
 namespace cenote::demo {
 namespace {
 
@@ -15,7 +17,7 @@ std::string problem_of(const Pooling& pooling, const View& x) { return to_string
 }  // namespace
 
 void Lab::print_head() const {
-  fmt::print("{:<62}  {:<12}  {:>8}  {:>7}  {:>5}  {:>8}\n", "problem", "algorithm", "ms", "GB/s", "eff.", "error");
+  fmt::print("{:<66}  {:<12}  {:>8}  {:>7}  {:>5}  {:>8}\n", "problem", "algorithm", "ms", "GB/s", "eff.", "error");
 }
 
 void Lab::report(const std::string& problem, const std::string& algorithm, const cli::Timing& t, Verdict verdict) {
@@ -23,7 +25,7 @@ void Lab::report(const std::string& problem, const std::string& algorithm, const
   wrong_ += verdict.ok ? 0 : 1;
   progress_.hide();
   const std::string error = verdict.error == 0 ? "0" : fmt::format("{:.1e}", verdict.error);
-  fmt::print("{:<62}  {:<12}  {:>8.3f}  {:>7.2f}  {:>5.2f}  {:>8}  {}\n", problem, algorithm, t.best * 1e3,
+  fmt::print("{:<66}  {:<12}  {:>8.3f}  {:>7.2f}  {:>5.2f}  {:>8}  {}\n", problem, algorithm, t.best * 1e3,
              t.gigabytes_per_second(), t.efficiency(), error,
              !verdict.ok     ? "WRONG"
              : verdict.known ? "ok"
@@ -49,6 +51,17 @@ Pooled Lab::pool_with_indices(const View& x, const Pooling& pooling) {
   const cli::Timing timing = cli::measure([&] { plan.run(x, y.values, y.indices); }, plan.bytes(), least_seconds);
   report(problem, cli::algorithm(plan), timing, check(plan, x, y.values, y.indices));
   return y;
+}
+
+Array Lab::gradient(const View& x, const Pooling& pooling, const View& gy) {
+  const Problem problem{pooling, x.type, x.shape, Problem::Direction::vjp};
+  progress_.say("demo: " + to_string(problem));
+  const cli::Task task(problem);
+  const Pullback pullback = vjp(pooling, x).pullback;
+  Array gx(x.type, x.shape);
+  const cli::Timing timing = cli::measure([&] { pullback.run(gy, gx); }, task.bytes(), least_seconds);
+  report(to_string(problem), task.algorithm(), timing, check_gradient(task.plan(), x, gy, gx));
+  return gx;
 }
 
 Array Lab::product(const View& x, const Window& window) {

@@ -19,6 +19,8 @@ class Lab {
   /// f32 arrays.
   Array pool(const View& x, const Pooling& pooling);
   Pooled pool_with_indices(const View& x, const Pooling& pooling);
+  /// The gradient for a cotangent gy of the output.
+  Array gradient(const View& x, const Pooling& pooling, const View& gy);
   /// The product of each window, by a callable of the demo's own.
   Array product(const View& x, const Window& window);
 

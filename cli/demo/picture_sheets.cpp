@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "page.h"
+#include "scene.h"
 #include "sheets.h"
 
 namespace cenote::demo {
@@ -115,18 +116,6 @@ Array plane_directions(const Pooled& winners, std::int64_t size) {
     to[3 * i] = color.r, to[3 * i + 1] = color.g, to[3 * i + 2] = color.b;
   }
   return colors;
-}
-
-// The brightness of a picture as (1, 1, height, width).
-Array luminance(const Array& picture) {
-  const Extents& shape = picture.shape();
-  Array grey(Type::f32, {1, 1, shape[1], shape[2]});
-  const auto from = picture.values<float>();
-  const auto to = grey.values<float>();
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    to[i] = 0.2126f * from[3 * i] + 0.7152f * from[3 * i + 1] + 0.0722f * from[3 * i + 2];
-  }
-  return grey;
 }
 
 // Every place takes the colour of the pixel that won there.

@@ -216,6 +216,17 @@ Array cenote_picture(int height, int width) {
   return picture;
 }
 
+Array luminance(const Array& picture) {
+  const Extents& shape = picture.shape();
+  Array grey(Type::f32, {1, 1, shape[1], shape[2]});
+  const auto from = picture.values<float>();
+  const auto to = grey.values<float>();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] = 0.2126f * from[3 * i] + 0.7152f * from[3 * i + 1] + 0.0722f * from[3 * i + 2];
+  }
+  return grey;
+}
+
 Array knot_volume(int n) {
   Array volume(Type::f32, {1, 1, n, n, n});
   const auto cells = volume.values<float>();

@@ -1,4 +1,4 @@
-// The demo's contact sheets: what goes in, what comes out, and where each winner was.
+// The demo's contact sheets: what goes in, what comes out, where each winner was, and what a gradient sees.
 #pragma once
 
 #include "canvas.h"
@@ -9,6 +9,7 @@ namespace cenote::demo {
 /// Of the cenote, (1, 768, 1152, 3).
 Canvas picture_sheet(Lab& lab, const Array& picture);
 Canvas winner_sheet(Lab& lab, const Array& picture);
+Canvas gradient_sheet(Lab& lab, const Array& picture);
 Canvas volume_sheet(Lab& lab);
 Canvas signal_sheet(Lab& lab);
 

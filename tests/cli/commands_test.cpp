@@ -1,4 +1,5 @@
 // The other commands as processes: version, help, plan, bench, demo and the progress line.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ TEST(Cenote, TellsItsVersion) {
 }
 
 TEST(Cenote, HelpHasExamplesForEveryCommand) {
-  for (const std::string command : {"", "pool", "plan", "bench", "demo"}) {
+  for (const std::string command : {"", "pool", "grad", "plan", "bench", "demo"}) {
     const Outcome outcome = command.empty() ? run_cenote({"--help"}) : run_cenote({command, "--help"});
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.err, "");
@@ -54,11 +55,16 @@ TEST(Cenote, HelpHasExamplesForEveryCommand) {
     EXPECT_TRUE(contains(pool, option)) << option;
   }
   for (const Reducer reducer : all_reducers) EXPECT_TRUE(contains(pool, std::string(name(reducer))));
+  const std::string grad = run_cenote({"grad", "-h"}).out;
+  for (const char* option : {"--cotangent", "--tangent", "--second", "--output", "--reducer", "--window", "--ties"}) {
+    EXPECT_TRUE(contains(grad, option)) << option;
+  }
+  EXPECT_FALSE(contains(grad, "--indices"));
 }
 
 TEST(Cenote, WrongUsageHasStatusTwo) {
   expect_error({}, 2, "A subcommand is required (see cenote --help)");
-  expect_error({"fly"}, 2, "'fly' is no command: pool, plan, bench or demo (see cenote --help)");
+  expect_error({"fly"}, 2, "'fly' is no command: pool, grad, plan, bench or demo (see cenote --help)");
   expect_error({"--fast"}, 2, "A subcommand is required (see cenote --help)");
   expect_error({"pool"}, 2, "IN is required (see cenote pool --help)");
   expect_error({"pool", "x.npy"}, 2, "OUT is required (see cenote pool --help)");
@@ -91,7 +97,37 @@ TEST(Plan, RefusesWhatIsNoProblem) {
   refused("max f32", 2, "[problem] ");
   refused("max f32 8x8 k2x2 q5", 2, "\"q5\"");
   refused("max f33 8x8 k2x2", 2, "f33");
-  refused("max f32 8x8 k2x2 vjp", 1, "max f32 8x8 k2x2 vjp: derivatives are not in this build");
+  refused("max i32 8x8 k2x2 vjp", 2, "max i32 8x8 k2x2 vjp: a derivative needs f16, bf16, f32 or f64, not i32");
+  refused("max f32 8x8 k2x2 idx=plane jvp", 2, "a derivative has no indices; leave out idx=");
+}
+
+TEST(Plan, ExplainsDerivatives) {
+  const auto plan = [](const std::string& problem) {
+    const Outcome outcome = run_cenote({"plan", problem});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string max = plan("max f32 2x3x8x8 k2 s2 vjp");
+  EXPECT_TRUE(max.starts_with("max f32 2x3x8x8 k2x2 s2x2 vjp -> (2, 3, 8, 8) f32: routed, ")) << max;
+  EXPECT_TRUE(contains(max, "\n  output   f32 (2, 3, 4, 4)\n"));
+  // gx, gy and one byte of offset per output
+  EXPECT_TRUE(contains(max, "\n  moves    2016 bytes at least\n")) << max;
+  const auto moves = [&](const std::string& problem, int bytes) {
+    EXPECT_TRUE(contains(plan(problem), "\n  moves    " + std::to_string(bytes) + " bytes at least\n"))
+        << plan(problem);
+  };
+  moves("avg f32 2x3x8x8 k2 s2 vjp", 1536 + 384);                   // gx, gy
+  moves("max f32 2x3x8x8 k2 s2 ties=split vjp", 2 * (1536 + 384));  // and x, y
+  moves("smooth_max f32 2x3x8x8 k2 s2 vjp", 2 * (1536 + 384));
+  moves("lp f16 2x3x8x8 k2 s2 vjp", 1536 + 384);
+  moves("max f32 2x3x8x8 k2 s2 jvp", 2 * 1536 + 384);  // x, dx, dy
+  moves("lp f32 2x3x8x8 k2 s2 jvp", 2 * 1536 + 384);
+  moves("sum f32 2x3x8x8 k2 s2 jvp", 1536 + 384);  // dx, dy: x does not matter
+  EXPECT_TRUE(plan("sum f32 2x3x8x8 k2 s2 dtype=f64 jvp")
+                  .starts_with("sum f32 2x3x8x8 k2x2 s2x2 dtype=f64 jvp -> "
+                               "(2, 3, 4, 4) f64: linear, "));
+  EXPECT_TRUE(contains(plan("lp f32 2x3x8x8 k2 s2 lp=inf vjp"), ": routed, "));
+  EXPECT_TRUE(contains(plan("lp f32 2x3x8x8 k2 s2 lp=3 jvp"), ": weighed, "));
 }
 
 TEST(Bench, PrintsTimeBandwidthAndEfficiency) {
@@ -132,6 +168,42 @@ TEST(Bench, ReadsAListAndWritesJson) {
   EXPECT_TRUE(contains(outcome.out, "\"bytes\": 5120,")) << outcome.out;
 }
 
+TEST(Bench, TimesDerivatives) {
+  std::vector<std::string> problems;
+  for (const Reducer reducer : all_reducers) {
+    for (const char* rest : {" f32 2x4x12x12 k2 s2 vjp", " f32 2x12x12x4 k3 s2 p1 last vjp", " f64 2x4x12x12 k5 p2 jvp",
+                             " bf16 2x12x12x4 k3 s2 p1 last jvp"}) {
+      problems.push_back(std::string(name(reducer)) + rest);
+    }
+  }
+  problems.push_back("max f32 2x4x12x12 k3 s2 p1 ties=split vjp");
+  problems.push_back("min f16 2x4x12x12 k3 s2 p1 ties=split jvp");
+  problems.push_back("lp f32 2x4x12x12 k3 s2 p1 lp=inf vjp");
+  problems.push_back("avg f32 2x4x12x12 global vjp");
+  std::vector<std::string> arguments{"bench", "--min-time", "0.001"};
+  arguments.insert(arguments.end(), problems.begin(), problems.end());
+  const Outcome outcome = run_cenote(arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const auto rows = lines(outcome.out);
+  ASSERT_EQ(rows.size(), problems.size() + 2) << outcome.out;
+  for (std::size_t i = 0; i < problems.size(); ++i) EXPECT_TRUE(rows[i + 2].starts_with(problems[i] + " ")) << rows[i];
+
+  const Outcome json = run_cenote({"bench", "--min-time", "0.001", "--json", "max f32 2x3x8x8 k2 s2 vjp"});
+  EXPECT_TRUE(contains(json.out, "\"algorithm\": \"routed\", ")) << json.out;
+  EXPECT_TRUE(contains(json.out, "\"bytes\": 2016,")) << json.out;
+}
+
+TEST(Bench, HasAListWhoseEveryLineCanBePlanned) {
+  std::vector<std::string> arguments{"plan"};
+  for (const std::string& line : lines(read_bytes(CENOTE_SOURCE "/benchmarks/problems.txt"))) {
+    if (!line.empty() && line[0] != '#') arguments.push_back(line);
+  }
+  EXPECT_GT(arguments.size(), 50u);
+  const Outcome outcome = run_cenote(arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 TEST(Bench, RefusesBeforeItTimesAnything) {
   const TemporaryFolder folder;
   write_bytes(folder / "list.txt", "max f32 8x8 k2x2\n\nmax f32 8x8 k9x9\n");
@@ -143,8 +215,8 @@ TEST(Bench, RefusesBeforeItTimesAnything) {
                (folder / "none.txt") + ": cannot open: No such file or directory");
   expect_error({"bench", "max f32 8x8 k2x2", "--min-time", "0"}, 2,
                "--min-time 0: more than 0 and at most 3600 seconds");
-  expect_error({"bench", "max f32 8x8 k2x2 jvp"}, 1,
-               "max f32 8x8 k2x2 jvp: derivatives are not in this build; leave out jvp and vjp");
+  expect_error({"bench", "max f32 8x8 k2x2", "sum u8 8x8 k2x2 jvp"}, 2,
+               "sum u8 8x8 k2x2 jvp: a derivative needs f16, bf16, f32 or f64, not u8");
 }
 
 TEST(Progress, IsShownOnATerminalAfterASecondAndWipedAway) {
@@ -171,7 +243,14 @@ TEST(Demo, AgreesWithTheOracleAndDrawsItsSheets) {
       EXPECT_TRUE(contains(outcome.out, "\n" + std::string(name(reducer)) + shape)) << name(reducer) << shape;
     }
   }
-  for (const char* sheet : {"cenote.png", "picture.png", "winners.png", "volume.png", "signal.png"}) {
+  const auto rows = lines(outcome.out);
+  for (const Reducer reducer : all_reducers) {
+    EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const std::string& row) {
+      return row.starts_with(std::string(name(reducer)) + " f32 ") && contains(row, " vjp ");
+    })) << name(reducer);
+  }
+  EXPECT_TRUE(contains(outcome.out, " ties=split vjp "));
+  for (const char* sheet : {"cenote.png", "picture.png", "winners.png", "gradients.png", "volume.png", "signal.png"}) {
     const Array pixels = io::read_png((folder / "sheets") + "/" + sheet);
     EXPECT_EQ(pixels.rank(), 3);
     EXPECT_GT(pixels.shape()[1], 1000);

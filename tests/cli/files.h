@@ -72,6 +72,25 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
+/// A .npy file of numbers; descr and shape as NumPy writes them.
+template <class T>
+std::string array(const std::string& descr, const std::string& shape, const std::vector<T>& values,
+                  const std::string& fortran = "False") {
+  return npy("{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }",
+             bytes_of(values));
+}
+
+inline std::string floats(const std::string& shape, const std::vector<float>& values) {
+  return array("<f4", shape, values);
+}
+
+/// n numbers from `first` on.
+inline std::vector<float> counting(int n, float first = 0) {
+  std::vector<float> values;
+  for (int i = 0; i < n; ++i) values.push_back(first + static_cast<float>(i));
+  return values;
+}
+
 /// "0aff" as the two bytes.
 inline std::string from_hex(std::string_view hex) {
   std::string bytes;

@@ -15,21 +15,6 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-template <class T>
-std::string array(const std::string& descr, const std::string& shape, const std::vector<T>& values,
-                  const std::string& fortran = "False") {
-  return npy("{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }",
-             bytes_of(values));
-}
-
-std::string floats(const std::string& shape, const std::vector<float>& values) { return array("<f4", shape, values); }
-
-std::vector<float> counting(int n, float first = 0) {
-  std::vector<float> values;
-  for (int i = 0; i < n; ++i) values.push_back(first + static_cast<float>(i));
-  return values;
-}
-
 class Pool : public testing::Test {
  protected:
   /// Runs `cenote pool x.npy y.npy ARGUMENTS` in the folder.

@@ -1,0 +1,135 @@
+// What a problem moves, how it is done, and how long that takes.
+#include "task.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/core.h>
+
+#include <reduce/traits.h>
+
+namespace cenote::cli {
+namespace {
+
+using Direction = Problem::Direction;
+
+Plan checked_plan(const Problem& problem) {
+  Plan plan = problem.plan();
+  if (problem.direction == Direction::forward) return plan;
+  if (!is_float(problem.type)) {
+    throw std::invalid_argument(
+        fmt::format("{}: a derivative needs f16, bf16, f32 or f64, not {}", to_string(problem), name(problem.type)));
+  }
+  if (problem.pooling.indices) {
+    throw std::invalid_argument(fmt::format("{}: a derivative has no indices; leave out idx=", to_string(problem)));
+  }
+  return plan;
+}
+
+// The type of the winners' offsets.
+Type offset_type(const Plan& plan) {
+  Pooling pooling = plan.pooling();
+  pooling.indices = IndexKind::offset;
+  return *cenote::plan(pooling, plan.input_type(), plan.input_shape()).index_type();
+}
+
+std::int64_t bytes_of(Type type, const Extents& shape) {
+  return element_count(shape) * static_cast<std::int64_t>(size_of(type));
+}
+
+}  // namespace
+
+Task::Task(const Problem& problem) : problem_(problem), plan_(checked_plan(problem)) {}
+
+Task::Rule Task::rule() const {
+  const Pooling& pooling = problem_.pooling;
+  const Traits known = traits(pooling.reducer);
+  if (!is_derivative()) return Rule::none;
+  if (pooling.reducer == Reducer::lp && std::isinf(pooling.p)) return Rule::routed;
+  if (known.weighs || (known.picks && pooling.ties == Ties::split)) return Rule::weighed;
+  return known.picks ? Rule::routed : Rule::linear;
+}
+
+bool Task::from_offsets() const {
+  return problem_.direction == Direction::vjp && rule() == Rule::routed && traits(problem_.pooling.reducer).picks;
+}
+
+std::int64_t Task::bytes() const {
+  const std::int64_t x = bytes_of(plan_.input_type(), plan_.input_shape());
+  const std::int64_t y = bytes_of(plan_.output_type(), plan_.output_shape());
+  if (!is_derivative()) return plan_.bytes();
+  if (problem_.direction == Direction::jvp) return (rule() == Rule::linear ? x : 2 * x) + y;
+  if (rule() == Rule::linear) return x + y;
+  if (from_offsets()) return x + y + bytes_of(offset_type(plan_), plan_.output_shape());
+  return 2 * (x + y);
+}
+
+std::string Task::algorithm() const {
+  switch (rule()) {
+    case Rule::none: return cli::algorithm(plan_);
+    case Rule::linear: return "linear";
+    case Rule::routed: return "routed";
+    case Rule::weighed: return "weighed";
+  }
+  return "";
+}
+
+std::string Task::reason() const {
+  const bool tangent = problem_.direction == Direction::jvp;
+  switch (rule()) {
+    case Rule::none: return "";
+    case Rule::linear:
+      return tangent ? "the pooling of dx; x is not read"
+                     : "the sum of gy, divided as the pooling divides, over the windows that hold a cell";
+    case Rule::routed:
+      if (tangent) return "dx at the winner of each window, which is found in x";
+      return from_offsets() ? "each gy goes to the winner of its window, which a saved offset names"
+                            : "each gy goes to the winner of its window, which is found in x";
+    case Rule::weighed:
+      return tangent ? "the sum of weight times dx over each window, x and dx read together"
+                     : "what the weights hang on is found from x, then weight times gy is summed over the windows that "
+                       "hold a cell";
+  }
+  return "";
+}
+
+std::string Task::explain() const {
+  if (!is_derivative()) return plan_.explain();
+  const bool back = problem_.direction == Direction::vjp;
+  return fmt::format("{} -> {} {}: {}, {}", to_string(problem_),
+                     to_string(back ? plan_.input_shape() : plan_.output_shape()),
+                     name(back ? plan_.input_type() : plan_.output_type()), algorithm(), reason());
+}
+
+Timing Task::time(double least) const {
+  switch (problem_.direction) {
+    case Direction::forward: return time_forward(least);
+    case Direction::jvp: return time_tangent(least);
+    case Direction::vjp: return time_cotangent(least);
+  }
+  return {};
+}
+
+Timing Task::time_forward(double least) const {
+  const Array x = noise(plan_.input_type(), plan_.input_shape());
+  Array y(plan_.output_type(), plan_.output_shape());
+  if (!plan_.index_type()) return measure([&] { plan_.run(x, y); }, bytes(), least);
+  Array indices(*plan_.index_type(), plan_.output_shape());
+  return measure([&] { plan_.run(x, y, indices); }, bytes(), least);
+}
+
+Timing Task::time_tangent(double least) const {
+  const Array x = noise(plan_.input_type(), plan_.input_shape()), dx = x;
+  Array dy(plan_.output_type(), plan_.output_shape());
+  return measure([&] { plan_.jvp(x, dx, dy); }, bytes(), least);
+}
+
+Timing Task::time_cotangent(double least) const {
+  const Array x = noise(plan_.input_type(), plan_.input_shape());
+  const Array gy = noise(plan_.output_type(), plan_.output_shape());
+  Array gx(plan_.input_type(), plan_.input_shape());
+  const Pullback pullback = vjp(problem_.pooling, x).pullback;
+  return measure([&] { pullback.run(gy, gx); }, bytes(), least);
+}
+
+}  // namespace cenote::cli

@@ -1,0 +1,44 @@
+// A problem made ready to be explained and timed: a pooling or one of its derivatives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <cenote/cenote.h>
+
+#include "measure.h"
+
+namespace cenote::cli {
+
+class Task {
+ public:
+  /// Throws std::invalid_argument for a problem that has no plan, or no derivative where one is asked for.
+  explicit Task(const Problem& problem);
+
+  const Plan& plan() const noexcept { return plan_; }
+  bool is_derivative() const noexcept { return problem_.direction != Problem::Direction::forward; }
+  /// Bytes that must be moved at least. Forward: input, output and indices. jvp: x, dx and dy, without x for sum and
+  /// avg. vjp: gy and gx, for max and min also offsets, and for what weighs its cells also x and y.
+  std::int64_t bytes() const;
+  /// How it is done, in a word.
+  std::string algorithm() const;
+  /// One line: the problem, the result, the algorithm and why.
+  std::string explain() const;
+  /// Runs it on noise; max and min go back from offsets that were saved before.
+  Timing time(double least) const;
+
+ private:
+  /// How a derivative is found.
+  enum class Rule { none, linear, routed, weighed };
+  Rule rule() const;
+  bool from_offsets() const;
+  std::string reason() const;
+  Timing time_forward(double least) const;
+  Timing time_tangent(double least) const;
+  Timing time_cotangent(double least) const;
+
+  Problem problem_;
+  Plan plan_;
+};
+
+}  // namespace cenote::cli
