@@ -212,7 +212,13 @@ struct Refusal {
   }
   ~Refusal() { EXPECT_TRUE(gx.untouched() && dy.untouched() && hx.untouched()); }
 
-  std::string who() const { return "[" + std::string(name(planned.pooling().reducer)) + "_pool] "; }
+  std::string who() const {
+    const auto& region = planned.pooling().region;
+    const char* kind = std::holds_alternative<Adaptive>(region) ? "adaptive_"
+                       : std::holds_alternative<Global>(region) ? "global_"
+                                                                : "";
+    return "[" + (kind + std::string(name(planned.pooling().reducer))) + "_pool] ";
+  }
 
   /// Every function that takes a gy must refuse this one by name.
   void gy_is(const View& bad, const std::vector<std::string>& why) {

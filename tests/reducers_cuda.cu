@@ -21,11 +21,26 @@ __global__ void find_winner(const N* x, int* y, int n, cenote::Params params) {
   *y = static_cast<int>(best.index);
 }
 
+template <class R, class N>
+__global__ void differentiate(const N* x, const N* dx, N* y, int n, cenote::Params params) {
+  const cenote::scalar::Tangent<R> tangent(params);
+  auto along = tangent.template identity<N>();
+  for (int i = 0; i < n; ++i) along = tangent.combine(along, tangent.lift(x[i], dx[i]));
+  y[0] = tangent.lower(along, N(0));
+  const cenote::scalar::Cotangent<R> cotangent(params);
+  auto back = cotangent.template identity<N>();
+  for (int i = 0; i < n; ++i) back = cotangent.combine(back, cotangent.lift(x[i], dx[i]));
+  y[1] = cotangent.lower(back, x[0]);
+}
+
 template <class N>
 void instantiate(const N* x, N* y, int* index, int n) {
 #define CENOTE_ITEM(name, struct_name) reduce_window<cenote::scalar::struct_name, N><<<1, 1>>>(x, y, n, {});
   CENOTE_REDUCERS(CENOTE_ITEM)
 #undef CENOTE_ITEM
+  differentiate<cenote::scalar::SmoothMax, N><<<1, 1>>>(x, x, y, n, {});
+  differentiate<cenote::scalar::Lp, N><<<1, 1>>>(x, x, y, n, {});
+  differentiate<cenote::scalar::Shared<true>, N><<<1, 1>>>(x, x, y, n, {});
   find_winner<cenote::scalar::Max, N><<<1, 1>>>(x, index, n, {});
   find_winner<cenote::scalar::Min, N><<<1, 1>>>(x, index, n, {});
 }

@@ -196,7 +196,10 @@ TEST_P(SmoothDerivative, OfSecondOrderGoesIntoAnyLayout) {
     fill(v, Data::unit, 3);
     plan(s.pooling, s.x.type(), s.x.shape()).hvp(std::as_const(x).view(), std::as_const(gy).view(), std::as_const(v).view(), hx.view());
     const Array plain = hvp(s.pooling, Array(std::as_const(x).view()), Array(std::as_const(gy).view()), Array(std::as_const(v).view()));
-    RC_ASSERT(doubles(hx.view()) == numbers(plain));
+    // Sums may be grouped otherwise where axes cannot be merged.
+    const auto made = doubles(hx.view()), expected = numbers(plain);
+    for (std::size_t i = 0; i < made.size(); ++i)
+      RC_ASSERT(made[i] == expected[i] || std::fabs(made[i] - expected[i]) <= 1e-9 * (1 + std::fabs(expected[i])));
     RC_ASSERT(hx.gaps_untouched());
   });
 }

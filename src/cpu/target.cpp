@@ -9,6 +9,7 @@
 
 #include "core/reject.h"
 #include "cpu/kernels.h"
+#include "reduce/traits.h"
 
 namespace cenote {
 namespace {
@@ -93,8 +94,8 @@ Kernels kernels(Type storage, Reducer reducer, Role role) noexcept {
   Kernels result;
   if (storage == Type::f32) result = derivatives_f32().at(role, reducer);
   if (storage == Type::f64) result = derivatives_f64().at(role, reducer);
-  // States are folded as values are, unless the reducer has a way of its own.
-  if (role == Role::states && !result.lines) {
+  // The states of a reducer that weighs are folded as its values are.
+  if (role == Role::states && traits(reducer).weighs) {
     const auto finish = result.finish;
     result = table(storage).at(Role::value, reducer);
     result.finish = finish;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include <cenote/array.h>
 #include "core/checked.h"
@@ -223,6 +224,23 @@ Axis Axis::transpose() const noexcept {
 
 std::int64_t Axis::transposed_step() const noexcept { return dilation / std::gcd(stride, dilation); }
 
+namespace {
+
+// The least t >= 0 with t*a = b modulo m; a and m have no common divisor.
+std::int64_t first_multiple(std::int64_t a, std::int64_t b, std::int64_t m) {
+  __extension__ using Wide = __int128;
+  std::int64_t inverse = 0, next = 1, rest = m, divisor = a % m;
+  while (divisor != 0) {
+    const std::int64_t quotient = rest / divisor;
+    std::tie(inverse, next) = std::pair(next, inverse - quotient * next);
+    std::tie(rest, divisor) = std::pair(divisor, rest - quotient * divisor);
+  }
+  const std::int64_t positive = inverse < 0 ? inverse + m : inverse;
+  return static_cast<std::int64_t>(static_cast<Wide>(positive) * (b % m) % m);
+}
+
+}  // namespace
+
 // Positions p with p*stride + t*dilation = o + low for a tap t < size: taps lie stride/gcd apart, positions
 // dilation/gcd.
 Axis::Span Axis::transposed_span(std::int64_t o) const noexcept {
@@ -230,11 +248,11 @@ Axis::Span Axis::transposed_span(std::int64_t o) const noexcept {
   const std::int64_t least = place <= reach ? 0 : (place - reach - 1) / stride + 1;
   std::int64_t most = place / stride, step = 1;
   if (dilation > 1) {
-    const std::int64_t common = std::gcd(stride, dilation), taps = std::min(size, stride / common);
+    const std::int64_t common = std::gcd(stride, dilation);
     step = dilation / common;
-    std::int64_t tap = 0;
-    while (tap < taps && place >= tap * dilation && (place - tap * dilation) % stride != 0) ++tap;
-    if (tap == taps || place < tap * dilation) return {};
+    if (place % common != 0) return {};
+    const std::int64_t tap = first_multiple(dilation / common, place / common, stride / common);
+    if (tap >= size || tap > place / dilation) return {};
     most = (place - tap * dilation) / stride;
   }
   if (most >= n) most -= ((most - n) / step + 1) * step;

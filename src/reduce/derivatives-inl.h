@@ -31,9 +31,10 @@ struct Shared {
   CENOTE_FN auto nearer(N a, N b) const {
     return (Largest ? a <= b : b <= a) | is_nan(b);
   }
+  /// NaN goes beyond anything, here too.
   template <class N>
   CENOTE_FN N farthest() const {
-    return Largest ? highest<N>() : lowest<N>();
+    return number<N>(std::numeric_limits<double>::quiet_NaN());
   }
   template <class N>
   CENOTE_FN N place(N x) const {
@@ -122,13 +123,13 @@ struct Cotangent {
     const N p = a.part[0], q = b.part[0];
     const auto keep = base.nearer(p, q);
     const N near = select(keep, p, q), scale = base.gain(near, select(keep, q, p));
-    return {{near, select(keep, a.part[1] + b.part[1] * scale, a.part[1] * scale + b.part[1])}};
+    return {{near, select(keep, a.part[1] + weighed(b.part[1], scale), weighed(a.part[1], scale) + b.part[1])}};
   }
   /// The sum for the cell x; 0 where no window holds it, even a NaN.
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N x) const {
     const N none = select(a.part[0] == base.template farthest<N>(), a.part[1], number<N>(1));
-    const N value = base.slope(x) * base.gain(base.place(x), a.part[0]) * a.part[1];
+    const N value = base.slope(x) * weighed(a.part[1], base.gain(base.place(x), a.part[0]));
     return select(none == number<N>(0), number<N>(0), value);
   }
 };

@@ -19,6 +19,12 @@ CENOTE_FN Parts<N, P> choose(Flags yes, const Parts<N, P>& a, const Parts<N, P>&
   return result;
 }
 
+/// a times a weight; what has none does not count, not even an infinity.
+template <class N>
+CENOTE_FN N weighed(N a, N weight) {
+  return select(weight == number<N>(0), weight, a * weight);
+}
+
 /// Joins two ranges of cells whose weights hang on a cell p: part 0 is p, 1 a sum S, and 2, if there, a sum of weights.
 template <class R, class N, int P>
 CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
@@ -28,7 +34,7 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
   const N other = select(keep, b.part[0], a.part[0]);
   for (int i = 1; i < P; ++i) {
     const N scale = i == 1 ? reducer.shrink(other, result.part[0]) : reducer.gain(other, result.part[0]);
-    result.part[i] = select(keep, a.part[i] + b.part[i] * scale, a.part[i] * scale + b.part[i]);
+    result.part[i] = select(keep, a.part[i] + weighed(b.part[i], scale), weighed(a.part[i], scale) + b.part[i]);
   }
   return result;
 }
