@@ -10,8 +10,8 @@
 
 namespace reference {
 
-/// What one cell does to one output: its row-major place in the array, and the derivative of the output in it. For error
-/// bounds, `distance` says how far a cell is from the one that its window is scaled by, as a logarithm.
+/// What one cell does to one output: its row-major place in the array, and the derivative of the output in it. For
+/// error bounds, `distance` says how far a cell is from the one that its window is scaled by, as a logarithm.
 struct Weight {
   std::int64_t cell = 0;
   long double weight = 0, distance = 0;
@@ -74,16 +74,16 @@ Weights lp_weights(const Cells<T>& window, long double p) {
   const auto largest = winner(sizes, Greater{});
   Weights result;
   if (!largest) return result;
-  const auto ratio = [&](const Cell<T>& cell) { return size(cell) == largest->value ? 1 : size(cell) / largest->value; };
+  const auto ratio = [&](const Cell<T>& cell) {
+    return size(cell) == largest->value ? 1 : size(cell) / largest->value;
+  };
   long double total = 0;
   for (const Cell<T>& cell : window.real) total += std::pow(ratio(cell), p);
   for (const Cell<T>& cell : window.real) {
-    if (std::isinf(p)) {
-      if (cell.offset == largest->offset) result.push_back({cell.tensor, sign(cell)});
-      continue;
-    }
     const long double weight = sign(cell) * std::pow(ratio(cell), p - 1) / std::pow(total, (p - 1) / p);
-    result.push_back({cell.tensor, p == 1 ? sign(cell) : weight, std::fabs(std::log(ratio(cell)))});
+    if (p == 1) result.push_back({cell.tensor, sign(cell)});
+    if (p > 1 && std::isfinite(p)) result.push_back({cell.tensor, weight, std::fabs(std::log(ratio(cell)))});
+    if (std::isinf(p) && cell.offset == largest->offset) result.push_back({cell.tensor, sign(cell)});
   }
   return result;
 }
@@ -115,7 +115,8 @@ std::vector<Slope> jvp(const std::vector<Weights>& jacobian, const std::vector<d
 
 /// Sums of weight * gy over the windows that hold each of `cells` cells.
 template <class F>
-std::vector<Slope> vjp(const std::vector<Weights>& jacobian, const std::vector<double>& gy, std::size_t cells, F error) {
+std::vector<Slope> vjp(const std::vector<Weights>& jacobian, const std::vector<double>& gy, std::size_t cells,
+                       F error) {
   std::vector<Slope> gx(cells);
   for (std::size_t o = 0; o < jacobian.size(); ++o) {
     for (const Weight& w : jacobian[o]) {

@@ -335,7 +335,7 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
       for (std::int64_t c = 0; c < lanes.outputs; ++c, p += lanes.offset_step) {
         const auto offset = static_cast<std::int64_t>(*p);
         if (offset < 0 || (whole ? offset >= taps : !router.real(o, offset)))
-          reject(plan.who, "indices hold the offset ", offset, " for a window of ",
+          reject(plan.who, "offsets hold ", offset, " for a window of ",
                  taps > 0 ? std::to_string(taps) + " cells" : std::string("an adaptive bin"),
                  ": it must name a real cell of its window");
       }

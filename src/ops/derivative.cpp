@@ -86,10 +86,16 @@ Array magnitudes(const View& x) {
   return result;
 }
 
-Array signed_by(const View& x, const View& values) {
-  const Type lane = lane_of(x.type);
-  Array result = contiguous(values, lane);
-  each_pair(contiguous(x, lane), result, [](auto a, auto b) { return sign(a) * b; });
+// a * b, in the lane type.
+Array product(const Array& a, const View& b) {
+  Array result = contiguous(b, a.type());
+  each_pair(a, result, [](auto s, auto t) { return s * t; });
+  return result;
+}
+
+Array signs(const View& x) {
+  Array result = contiguous(x, lane_of(x.type));
+  each_pair(result, result, [](auto a, auto) { return sign(a); });
   return result;
 }
 
@@ -145,7 +151,7 @@ void Tangent::run(const View& x, const View& dx, const MutableView& dy, std::byt
   if (rule_ == Rule::linear) return cpu::execute(*forward_, {.x = dx, .y = dy});
   if (rule_ == Rule::routed) {
     if (!is_infinite_lp(*forward_)) return cpu::fetch(*part_, find_winners(*part_, x, scratch), dx, dy);
-    const Array largest = magnitudes(x), tangent = signed_by(x, dx);
+    const Array largest = magnitudes(x), tangent = product(signs(x), dx);
     Array result(tangent.type(), dy.shape);
     cpu::fetch(*part_, find_winners(*part_, largest, scratch), tangent, result);
     return copy_strided(result, dy);
@@ -196,10 +202,12 @@ void Cotangent::run(const View& x, const View& gy, const MutableView& gx, std::b
   if (rule_ == Rule::linear) return run_linear(gy, gx, scratch);
   if (rule_ == Rule::weighed) return run_weighed(x, gy, gx, scratch);
   if (!is_infinite_lp(*forward_)) return cpu::send(*part_, find_winners(*part_, x, scratch), gy, gx);
+  // The winners' signs are what counts: a cell that wins nothing gets 0, even a NaN.
   const Array largest = magnitudes(x);
-  Array sums(largest.type(), x.shape);
-  cpu::send(*part_, find_winners(*part_, largest, scratch), gy, sums);
-  copy_strided(signed_by(x, sums), gx);
+  const View offsets = find_winners(*part_, largest, scratch);
+  Array won(largest.type(), gy.shape);
+  cpu::fetch(*part_, offsets, signs(x), won);
+  cpu::send(*part_, offsets, product(won, gy), gx);
 }
 
 void Cotangent::run_saved(const View& offsets, const View& gy, const MutableView& gx) const {

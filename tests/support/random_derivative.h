@@ -80,7 +80,8 @@ inline reference::Weights weights_of(const Pooling& p, const reference::Cells<do
   switch (p.reducer) {
     case Reducer::max:
     case Reducer::min:
-      if (most) return split ? shared_weights(window, reference::Greater{}) : winner_weight(window, reference::Greater{});
+      if (most)
+        return split ? shared_weights(window, reference::Greater{}) : winner_weight(window, reference::Greater{});
       return split ? shared_weights(window, reference::Less{}) : winner_weight(window, reference::Less{});
     case Reducer::sum: return even_weights(window);
     case Reducer::avg:
@@ -101,9 +102,9 @@ inline long double last_rounding(Type type, long double value) {
   return std::fabs(value) * relative + (type == Type::f16 ? 0x1p-25L : type == Type::f64 ? 0x1p-1075L : 0x1p-133L);
 }
 
-/// What both modes of a case must give. The bound: a product weight * slope is off by (16 + g + 2 log2 n + 4 c d) rounding
-/// units of the compute type, where g is the growth of a sum as in the semantics, n the cells of a window, d the
-/// distance of the cell (smooth max: beta (x-p), lp: log of x / largest) and c = 1, for lp p - 1; cells beyond the
+/// What both modes of a case must give. The bound: a product weight * slope is off by (16 + g + 2 log2 n + 4 c d)
+/// rounding units of the compute type, where g is the growth of a sum as in the semantics, n the cells of a window, d
+/// the distance of the cell (smooth max: beta (x-p), lp: log of x / largest) and c = 1, for lp p - 1; cells beyond the
 /// smallest normal number may be lost. Then one rounding to the type. Winners' tangents are copies, and sums of small
 /// integers are exact.
 class Slopes {
@@ -114,7 +115,8 @@ class Slopes {
     cells_ = cells.values.size();
     jacobian_ = reference::jacobian(cells, windows_, [&](const auto& window) { return weights_of(pooling, window); });
     result_ = result_type_of(pooling, type);
-    for (const reference::Axis& axis : windows_.axes) most_ *= static_cast<double>(std::max<std::int64_t>(axis.taps, 1));
+    for (const reference::Axis& axis : windows_.axes)
+      most_ *= static_cast<double>(std::max<std::int64_t>(axis.taps, 1));
   }
 
   const reference::Windows& windows() const { return windows_; }
@@ -134,14 +136,12 @@ class Slopes {
         result.push_back(Element::exactly(w.empty() ? 0.0 : dx[static_cast<std::size_t>(w[0].cell)]));
       return result;
     }
-    for (const reference::Slope& dy : tangents(dx, small_integers))
-      result.push_back(near(result_, dy.value, dy.error));
+    for (const reference::Slope& dy : tangents(dx, small_integers)) result.push_back(near(result_, dy.value, dy.error));
     return result;
   }
   std::vector<Element> vjp(const std::vector<double>& gy, bool small_integers) const {
     std::vector<Element> result;
-    for (const reference::Slope& gx : cotangents(gy, small_integers))
-      result.push_back(near(type_, gx.value, gx.error));
+    for (const reference::Slope& gx : cotangents(gy, small_integers)) result.push_back(near(type_, gx.value, gx.error));
     return result;
   }
 
