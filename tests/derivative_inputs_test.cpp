@@ -1,4 +1,5 @@
-// Derivatives at the edges: nothing to derive, huge windows, and arguments that a derivative must refuse before it works.
+// Derivatives at the edges: nothing to derive, huge windows, and arguments that a derivative must refuse before it
+// works.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -103,7 +104,8 @@ TEST(LargeDerivatives, AGlobalPoolingOfAMillionCells) {
   first_and_last(over_all(Reducer::sum), 1, 1, total);
   first_and_last(over_all(Reducer::avg), 1 / n, 1 / n, total / n);
   const double s = n - 1 + std::exp(2);
-  first_and_last(over_all(Reducer::smooth_max), 1 / s, std::exp(2) / s, (total - 777778 + std::exp(2) * 777778) / s, 1e-15);
+  first_and_last(over_all(Reducer::smooth_max), 1 / s, std::exp(2) / s, (total - 777778 + std::exp(2) * 777778) / s,
+                 1e-15);
   first_and_last(over_all(Reducer::lp), 0, 1, 777778);
   Pooling shared = over_all(Reducer::min);
   shared.ties = Ties::split;
@@ -117,7 +119,9 @@ TEST(LargeDerivatives, WindowsBeyondTheArrayCostTheirRealCells) {
     for (const std::int64_t dilation : {1, 1, 2, 3}) {
       // One window that holds the array's corners or all of it, far inside its padding.
       const std::int64_t low = extent / 2 * dilation;
-      const Window centred{.size = {extent, extent}, .stride = extent, .dilation = dilation,
+      const Window centred{.size = {extent, extent},
+                           .stride = extent,
+                           .dilation = dilation,
                            .padding = {{low, (extent - 1) * dilation - low}, {low, (extent - 1) * dilation - low}}};
       std::vector<double> held(9, 0);
       for (std::size_t i = 0; i < 9; ++i)
@@ -148,7 +152,8 @@ TEST(LargeDerivatives, StridesBeyondTheArray) {
   const Array x = counting({5}, 1);
   const std::int64_t far = std::int64_t{1} << 40;
   for (const std::int64_t dilation : {1, 3, 7}) {
-    const Window spread{.size = {far}, .stride = far + 1, .dilation = dilation, .padding = {{far * dilation, far * dilation}}};
+    const Window spread{
+        .size = {far}, .stride = far + 1, .dilation = dilation, .padding = {{far * dilation, far * dilation}}};
     const Array y = sum_pool(x, spread), gx = gradient(of(Reducer::sum, spread), x);
     double cells = 0, sum = 0;
     for (std::size_t i = 0; i < 5; ++i) sum += gx.values<float>()[i] * x.values<float>()[i];
@@ -381,8 +386,8 @@ TEST(DerivativesRefuse, MemoryThatOverlaps) {
     EXPECT_TRUE(rejects([&] { r.planned.jvp(x, r.dx, MutableView(memory.data() + 2, {3})); }, {"dy", "overlap"}));
     EXPECT_TRUE(rejects([&] { r.planned.jvp(r.x, x, MutableView(memory.data() + 2, {3})); }, {"dy", "overlap"}));
     EXPECT_TRUE(rejects([&] { r.planned.hvp(x, r.gy, r.dx, MutableView(memory.data(), {4})); }, {"hx", "overlap"}));
-    EXPECT_TRUE(rejects([&] { vjp(pooling, r.x).pullback.run(gy, MutableView(memory.data() + 7, {4})); },
-                        {"gx", "overlap"}));
+    EXPECT_TRUE(
+        rejects([&] { vjp(pooling, r.x).pullback.run(gy, MutableView(memory.data() + 7, {4})); }, {"gx", "overlap"}));
     const MutableView same_place(memory.data(), Type::f32, {4}, {0});
     EXPECT_TRUE(rejects([&] { r.planned.vjp(r.x, r.gy, same_place); }, {"gx", "share memory"}));
     const MutableView one_place(memory.data(), Type::f32, {3}, {0});

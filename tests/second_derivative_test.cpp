@@ -23,7 +23,8 @@ Array like(const Array& model, const Numbers& values) {
     using T = decltype(element);
     if constexpr (std::is_same_v<Carrier<T>, double>) {
       using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      for (std::size_t i = 0; i < values.size(); ++i) result.values<T>()[i] = static_cast<T>(static_cast<Number>(values[i]));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        result.values<T>()[i] = static_cast<T>(static_cast<Number>(values[i]));
     }
   });
   return result;
@@ -120,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Of, SmoothDerivative, testing::Values(Reducer::smooth_m
 TEST_P(SmoothDerivative, EqualsTheDifferenceQuotient) {
   holds_for(150, [](const Smooth& s) {
     const Array dy = jvp(s.pooling, s.x, s.dx).dy;
-    check_difference(pool(moved(s.x, -step, s.dx), s.pooling), pool(moved(s.x, step, s.dx), s.pooling), step, dy, s.size);
+    check_difference(pool(moved(s.x, -step, s.dx), s.pooling), pool(moved(s.x, step, s.dx), s.pooling), step, dy,
+                     s.size);
   });
 }
 
@@ -169,9 +171,10 @@ void check_second(const Smooth& s, const View& hx) {
   const Slopes oracle(s.pooling, type, s.x.shape(), s.x);
   const reference::Tensor<double> x{to_shape(s.x.shape()), numbers(s.x)};
   const auto y = reference::lp_pool(x, oracle.windows(), s.pooling.p).values;
-  const auto expected = s.pooling.reducer == Reducer::lp
-                            ? reference::lp_hvp(oracle.jacobian(), s.pooling.p, x.values, y, numbers(s.gy), numbers(s.v))
-                            : reference::smooth_max_hvp(oracle.jacobian(), s.pooling.beta, numbers(s.gy), numbers(s.v));
+  const auto expected =
+      s.pooling.reducer == Reducer::lp
+          ? reference::lp_hvp(oracle.jacobian(), s.pooling.p, x.values, y, numbers(s.gy), numbers(s.v))
+          : reference::smooth_max_hvp(oracle.jacobian(), s.pooling.beta, numbers(s.gy), numbers(s.v));
   std::vector<Element> elements;
   for (const reference::Slope& h : expected) elements.push_back(near(type, h.value, 300 * unit(type) * h.error));
   const std::string wrong = mismatch(elements, hx);
@@ -194,8 +197,10 @@ TEST_P(SmoothDerivative, OfSecondOrderGoesIntoAnyLayout) {
     fill(x, Data::unit, 1);
     fill(gy, Data::unit, 2);
     fill(v, Data::unit, 3);
-    plan(s.pooling, s.x.type(), s.x.shape()).hvp(std::as_const(x).view(), std::as_const(gy).view(), std::as_const(v).view(), hx.view());
-    const Array plain = hvp(s.pooling, Array(std::as_const(x).view()), Array(std::as_const(gy).view()), Array(std::as_const(v).view()));
+    plan(s.pooling, s.x.type(), s.x.shape())
+        .hvp(std::as_const(x).view(), std::as_const(gy).view(), std::as_const(v).view(), hx.view());
+    const Array plain =
+        hvp(s.pooling, Array(std::as_const(x).view()), Array(std::as_const(gy).view()), Array(std::as_const(v).view()));
     // Sums may be grouped otherwise where axes cannot be merged.
     const auto made = doubles(hx.view()), expected = numbers(plain);
     for (std::size_t i = 0; i < made.size(); ++i)
@@ -220,12 +225,14 @@ TEST(BetaDerivative, EqualsTheDifferenceQuotient) {
 TEST(BetaDerivative, IsRoundedOnceForHalves) {
   const Pooling line{.reducer = Reducer::smooth_max, .region = Window{.size = {3}}};
   EXPECT_TRUE(holds(beta_derivative(line, array<f16>({3}, {1, 2, 3})), {1}, {static_cast<float>(f16(-.8323955818f))}));
-  EXPECT_TRUE(holds(beta_derivative(line, array<bf16>({3}, {1, 2, 3})), {1}, {static_cast<float>(bf16(-.8323955818f))}));
+  EXPECT_TRUE(
+      holds(beta_derivative(line, array<bf16>({3}, {1, 2, 3})), {1}, {static_cast<float>(bf16(-.8323955818f))}));
 }
 
 TEST(BetaDerivative, IsOfSmoothMaxAlone) {
   const Array x = array({3}, {1, 2, 3});
-  EXPECT_TRUE(rejects([&] { beta_derivative({.region = Window{.size = {3}}}, x); }, {"[max_pool]", "beta", "smooth_max"}));
+  EXPECT_TRUE(
+      rejects([&] { beta_derivative({.region = Window{.size = {3}}}, x); }, {"[max_pool]", "beta", "smooth_max"}));
 }
 
 struct Flat {
@@ -233,13 +240,21 @@ struct Flat {
   Ties ties = Ties::first;
   double p = 2;
 };
-constexpr Flat flats[] = {{Reducer::max}, {Reducer::max, Ties::split}, {Reducer::min}, {Reducer::min, Ties::split},
-                          {Reducer::sum}, {Reducer::avg}, {Reducer::lp, Ties::first, 1}, {Reducer::lp, Ties::first, inf}};
+constexpr Flat flats[] = {{Reducer::max},
+                          {Reducer::max, Ties::split},
+                          {Reducer::min},
+                          {Reducer::min, Ties::split},
+                          {Reducer::sum},
+                          {Reducer::avg},
+                          {Reducer::lp, Ties::first, 1},
+                          {Reducer::lp, Ties::first, inf}};
 
 class FlatDerivative : public testing::TestWithParam<Flat> {};
 std::string label_of_flat(const testing::TestParamInfo<Flat>& info) {
   return std::string(name(info.param.reducer)) + (info.param.ties == Ties::split ? "_split" : "") +
-         (info.param.p == 2 ? "" : info.param.p == 1 ? "_1" : "_inf");
+         (info.param.p == 2   ? ""
+          : info.param.p == 1 ? "_1"
+                              : "_inf");
 }
 INSTANTIATE_TEST_SUITE_P(Of, FlatDerivative, testing::ValuesIn(flats), label_of_flat);
 
