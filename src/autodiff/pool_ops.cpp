@@ -12,6 +12,8 @@
 #include <functional>
 #include <limits>
 
+#include <cenote/error.h>
+
 #include "autodiff/language.h"
 #include "core/reject.h"
 #include "ops/arrays.h"
@@ -33,10 +35,15 @@ Value in_float(Tracer& t, Value x, Value a, Value b, const Formula& formula) {
   return cast(t, formula(t, wide(x), wide(a), wide(b)), type);
 }
 
+/// Whether the weights of a pooling change with x. A reducer that weighs must say below what they change by.
 bool bends(const Pooling& p, Type type) {
   const double largest =
       type == Type::f64 ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max());
-  return p.reducer == Reducer::smooth_max || (p.reducer == Reducer::lp && p.p > 1 && p.p <= largest);
+  if (p.reducer == Reducer::smooth_max) return true;
+  if (p.reducer == Reducer::lp) return p.p > 1 && p.p <= largest;
+  if (traits(p.reducer).weighs)
+    throw Unsupported("[" + std::string(cenote::name(p.reducer)) + "_pool] has no second derivative");
+  return false;
 }
 
 /// The derivative of T(x, a) along b in x.
