@@ -156,7 +156,7 @@ class DerivativeLaws : public testing::TestWithParam<std::tuple<Kind, Region>> {
 
 TEST_P(DerivativeLaws, BothModesEqualTheOracleAndAreAdjointWithAnyTargetAndThreads) {
   const auto [kind, region] = GetParam();
-  const int count[] = {400, 30, 30, 2};
+  const int count[] = {300, 12, 15, 2};
   const auto drawn = slope_cases(kind.reducer, kind.ties, region);
   check(count[static_cast<int>(region)], [&] { obeys_the_laws(*drawn); });
 }

@@ -98,6 +98,25 @@ TEST_P(RandomTest, EqualsTheReferenceOnEveryTargetWithAnyThreads) {
   check(count[static_cast<int>(region)], [&] { equals_reference(*drawn); });
 }
 
+// Few rows folded as they are read, into a line of bins of unlike sizes.
+TEST(UnevenBins, EqualTheReferenceUnderFoldedRows) {
+  for (const Reducer reducer : all_reducers) {
+    for (const std::int64_t rows : {1, 2, 3, 8}) {
+      for (const std::int64_t columns : {5, 14, 15, 38, 97}) {
+        for (const std::int64_t out : {4, 16, 17, 31, 60}) {
+          Case c{.pooling = {.reducer = reducer, .region = Adaptive{.output = {1, out}}}, .shape = {rows, columns}};
+          c.x = c.y = Layout::plain(2);
+          Strided x(c.type, c.shape, c.x);
+          fill(x, Data::unit, 1);
+          const Result result(plan(c.pooling, c.type, c.shape), c, x);
+          EXPECT_EQ(Expected(c, x).wrong_with(result), "")
+              << name(reducer) << " " << rows << "x" << columns << " " << out;
+        }
+      }
+    }
+  }
+}
+
 std::string label(const testing::TestParamInfo<std::tuple<Reducer, Region>>& info) {
   constexpr const char* regions[] = {"small", "deep", "wide", "large"};
   return std::string(name(std::get<0>(info.param))) + "_" + regions[static_cast<int>(std::get<1>(info.param))];

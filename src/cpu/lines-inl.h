@@ -226,16 +226,17 @@ HWY_INLINE void scattered_lines(const Pass& pass) {
         const T* line = static_cast<const T*>(pass.src) + row * pass.src_row;
         A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row + (begin + i - pass.begin);
         typename C::State state[1] = {carry.identity()};
-        const auto tap = [&](std::int64_t j, int) CENOTE_INLINED {
+        const auto tap = [&](std::int64_t r, std::int64_t j, int) CENOTE_INLINED {
           const Pack<I> number = broadcast<I>(static_cast<I>(j));
           const auto outside = hn::RebindMask(Tag<A>(), (counts <= number).m);
           const Pack<I> at{
               hn::IfThenElseZero(hn::Gt(counts.v, number.v), (starts + broadcast<I>(static_cast<I>(j * step))).v)};
-          const auto cells = carry.cell(
-              line, 0, [&](const T* p) CENOTE_INLINED { return Pack<A>{hn::GatherIndex(Tag<A>(), p, at.v)}; });
+          const auto cells = carry.cell(line + r * pass.fold_step, 0, [&](const T* p) CENOTE_INLINED {
+            return Pack<A>{hn::GatherIndex(Tag<A>(), p, at.v)};
+          });
           return choose(Flags<A>{outside}, carry.identity(), cells);
         };
-        if (most > 0) fold<1>(carry, most, tap, state);
+        if (most > 0) fold_rows<1>(carry, pass.fold, most, tap, state);
         if (HWY_LIKELY(i + L <= outputs)) {
           carry.store_state(state[0], dst, pass.dst_plane);
         } else {
