@@ -104,7 +104,9 @@ TEST(UnevenBins, EqualTheReferenceUnderFoldedRows) {
     for (const std::int64_t rows : {1, 2, 3, 8}) {
       for (const std::int64_t columns : {5, 14, 15, 38, 97}) {
         for (const std::int64_t out : {4, 16, 17, 31, 60}) {
-          Case c{.pooling = {.reducer = reducer, .region = Adaptive{.output = {1, out}}}, .shape = {rows, columns}};
+          Case c;
+          c.pooling = {.reducer = reducer, .region = Adaptive{.output = {1, out}}};
+          c.shape = {rows, columns};
           c.x = c.y = Layout::plain(2);
           Strided x(c.type, c.shape, c.x);
           fill(x, Data::unit, 1);
