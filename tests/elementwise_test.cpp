@@ -65,7 +65,7 @@ const std::vector<Formula>& formulas() {
       {sub_op(), 2, [](double a, double b) { return a - b; }},
       {mul_op(), 2, [](double a, double b) { return a * b; }},
       {div_op(), 2, [](double a, double b) { return a / b; }},
-      {ratio_op(), 2, [](double a, double b) { return b == 0 ? 0 : a / b; }},
+      {ratio_op(), 2, [](double a, double b) { return a == 0 || b == 0 ? 0 : a / b; }},
       {neg_op(), 1, [](double a, double) { return -a; }},
       {relu_op(), 1, [](double a, double) { return a > 0 || a != a ? a : 0; }},
       {scale_op(1.5), 1, [](double a, double) { return 1.5 * a; }},

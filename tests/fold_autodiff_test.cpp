@@ -415,7 +415,7 @@ TEST(FoldAutodiff, BadArgumentsAreNamed) {
   EXPECT_TRUE(rejects([&] { jvp(pullback, good, bad, good); }, {"[custom_pool] dx has shape"}));
   EXPECT_TRUE(rejects([&] { jvp(pullback, good, x, bad); }, {"[custom_pool] dgy has shape"}));
   EXPECT_TRUE(rejects([&] { vjp(pullback, bad); }, {"[custom_pool] gy has shape"}));
-  EXPECT_TRUE(rejects([&] { vjp(pullback, good).second(good); }, {"[custom_pool] h has shape"}));
+  EXPECT_TRUE(rejects([&] { vjp(pullback, good).pullback(good); }, {"[custom_pool] h has shape"}));
   EXPECT_TRUE(rejects([&] { pullback(View(nullptr, Type::f32, {2, 2})); }, {"[custom_pool] gy has no data"}));
   EXPECT_TRUE(rejects([&] { vjp(op, View(nullptr, Type::f32, {3, 3})); }, {"[custom_pool] x has no data"}));
   for (const Type type : {Type::i32, Type::u8, Type::boolean}) {

@@ -209,6 +209,15 @@ TEST_P(SmoothDerivative, OfSecondOrderGoesIntoAnyLayout) {
   });
 }
 
+TEST(SecondDerivative, IsZeroInCellsThatNoWindowHolds) {
+  Pooling norm{.reducer = Reducer::lp, .region = Window{.size = {2}, .stride = 2}};
+  const Array x = array<double>({3}, {1, 2, nan}), gy = full<double>({1}, 1), v = full<double>({3}, 1);
+  for (const double p : {2.0, 3.0}) {
+    norm.p = p;
+    EXPECT_EQ(numbers(hvp(norm, x, gy, v))[2], 0) << p;
+  }
+}
+
 TEST(BetaDerivative, EqualsTheDifferenceQuotient) {
   const auto problems = smooth_problems(Reducer::smooth_max, Type::f64);
   check(200, [&] {

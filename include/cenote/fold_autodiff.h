@@ -195,7 +195,7 @@ class CustomSecond {
 template <class C, class F>
 struct CustomPullbackVjp {
   Array gx;
-  CustomSecond<C, F> second;
+  CustomSecond<C, F> pullback;
 };
 
 /// Reverse mode of a pullback.

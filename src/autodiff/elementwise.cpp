@@ -53,7 +53,7 @@ struct Div {
 };
 struct Ratio {
   static constexpr const char* name = "ratio";
-  template <class C> C operator()(C a, C b) const { const C q = a / b; return b == 0 ? C{0} : q; }
+  template <class C> C operator()(C a, C b) const { const C q = a / b; return a == 0 || b == 0 ? C{0} : q; }
   Maybe slope(Site s, std::size_t i) const {
     return i == 0 ? ratio(s.t, s.d, s.x[1]) : neg(s.t, ratio(s.t, mul(s.t, s.d, s.y), s.x[1]));
   }

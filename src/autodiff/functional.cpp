@@ -181,6 +181,8 @@ Array beta_derivative(const Pooling& pooling, const View& x) {
 
 Array max_unpool_vjp(const View& gx, const View& indices, const Plane& plane) {
   // The adjoint of unpooling into the shape of gx, from its own rule.
+  if (!is_float(gx.type))
+    reject("max_unpool", "derivative for type ", name(gx.type), ": must be f16, bf16, f32 or f64");
   const auto unpool = autodiff::unpool_op(gx.shape, plane);
   check_memory("max_unpool", "gx", gx);
   check_memory("max_unpool", "indices", indices);

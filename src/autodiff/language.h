@@ -12,7 +12,7 @@ OpPtr add_op();
 OpPtr sub_op();
 OpPtr mul_op();
 OpPtr div_op();
-/// a / b, and 0 where b is 0.
+/// a / b, and 0 where a or b is 0.
 OpPtr ratio_op();
 OpPtr neg_op();
 OpPtr exp_op();
