@@ -16,6 +16,7 @@
 #include <cenote/problem.h>
 #include <cenote/reducers.h>
 #include <cenote/signature.h>
+#include <cenote/sparse.h>
 #include <cenote/static_graph.h>
 #include <cenote/tensor.h>
 #include <cenote/types.h>

@@ -1,0 +1,156 @@
+// Outputs of windows that overlap: the inputs spread along one axis after the other, made unique in between.
+#include "sparse/support.h"
+
+#include <limits>
+#include <vector>
+
+#include "core/reject.h"
+
+namespace cenote::sparse {
+namespace {
+
+template <class Wide>
+Wide floor_divide(Wide c, Wide by) {
+  const Wide q = c / by;
+  return q - (c % by < 0 ? 1 : 0);
+}
+
+/// What a coordinate becomes along one axis: the outputs whose windows hold it, or the points that it reaches.
+struct Spread {
+  Tap tap;
+  bool transposed = false;
+  std::int64_t low = 0, high = -1;  // results outside are absent
+
+  // 128 bits: products and sums of 64-bit numbers stay within them. Called once per distinct coordinate and tap.
+  template <class Emit>
+  void operator()(std::int64_t c, const Emit& emit) const {
+    const auto give = [&](i128 o) {
+      if (o >= low && o <= high) emit(static_cast<std::int64_t>(o));
+    };
+    if (transposed) {
+      const i128 start = i128{c} * tap.stride - tap.padding;
+      for (std::int64_t j = 0; j < tap.size; ++j) give(start + i128{j} * tap.dilation);
+      return;
+    }
+    const i128 top = i128{c} + tap.padding;
+    if (tap.dilation == 1) {
+      const i128 first = -floor_divide<i128>(tap.reach() - top, tap.stride), last = floor_divide<i128>(top, tap.stride);
+      for (i128 o = std::max<i128>(first, low); o <= std::min<i128>(last, high); ++o)
+        emit(static_cast<std::int64_t>(o));
+      return;
+    }
+    for (std::int64_t j = tap.size - 1; j >= 0; --j) {
+      const i128 at = top - i128{j} * tap.dilation;
+      if (at % tap.stride == 0) give(at / tap.stride);
+    }
+  }
+
+  /// Narrows [low, high] to what inputs from `from` to `to` can give.
+  void clip(std::int64_t from, std::int64_t to) {
+    i128 first, last;
+    if (transposed) {
+      first = i128{from} * tap.stride - tap.padding;
+      last = i128{to} * tap.stride - tap.padding + tap.reach();
+    } else {
+      first = -floor_divide<i128>(i128{tap.reach()} - from - tap.padding, tap.stride);
+      last = floor_divide<i128>(i128{to} + tap.padding, tap.stride);
+    }
+    if (first > high || last < low) {
+      low = 0, high = -1;
+      return;
+    }
+    low = static_cast<std::int64_t>(std::max<i128>(first, low));
+    high = static_cast<std::int64_t>(std::min<i128>(last, high));
+  }
+};
+
+using Spreads = std::array<Spread, max_columns>;
+
+/// Replaces the field of axis a in every key by each of its results, sorts, and drops duplicates.
+template <class K>
+Buffer<Bare<K>> spread_axis(const KeyCodec& from, const KeyCodec& to, const Buffer<Bare<K>>& keys, int a,
+                            const Spread& spread) {
+  const K rest = static_cast<K>(~from.field<K>(a, from.mask[Range::at(a)]));
+  const Chunks chunks = Chunks::of(keys.size());
+  std::vector<std::int64_t> start(static_cast<std::size_t>(chunks.count) + 1, 0);
+  for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
+    std::int64_t& count = start[static_cast<std::size_t>(c) + 1];
+    for (std::int64_t i = first; i < last; ++i) spread(from.number(a, keys[i].key), [&](std::int64_t) { ++count; });
+  });
+  for (std::size_t c = 1; c < start.size(); ++c) start[c] += start[c - 1];
+  Buffer<Bare<K>> wide(start.back());
+  for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
+    std::int64_t next = start[static_cast<std::size_t>(c)];
+    for (std::int64_t i = first; i < last; ++i) {
+      spread(from.number(a, keys[i].key), [&](std::int64_t o) {
+        const u64 relative = static_cast<u64>(o) - static_cast<u64>(to.low[Range::at(a)]);
+        wide[next++] = {static_cast<K>((keys[i].key & rest) | to.field<K>(a, relative))};
+      });
+    }
+  });
+  radix_sort(wide, from.bits);
+  const auto end = std::unique(wide.begin(), wide.end(), [](Bare<K> x, Bare<K> y) { return x.key == y.key; });
+  Buffer<Bare<K>> result(end - wide.begin());
+  std::copy(wide.begin(), end, result.begin());
+  return result;
+}
+
+template <class K>
+Array spread_rows(const KeyCodec& from, const KeyCodec& to, const Coordinates::Impl& in, const Spreads& spreads) {
+  const Rows rows = in.view();
+  Buffer<Bare<K>> keys(rows.count);
+  for_chunks(Chunks::of(rows.count), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+    for_packed_blocks<K>(from, rows, Divisors{}, first, last, [&](std::int64_t at, std::int64_t n, const K* block) {
+      for (std::int64_t i = 0; i < n; ++i) keys[at + i] = {block[i]};
+    });
+  });
+  for (int a = 1; a < from.columns; ++a) keys = spread_axis(from, to, keys, a, spreads[Range::at(a)]);
+  static_assert(sizeof(Bare<K>) == sizeof(K));
+  Buffer<K> plain(keys.size());
+  for (std::int64_t i = 0; i < keys.size(); ++i) plain[i] = keys[i].key;
+  return unpack_rows(to, in.type, plain.data(), plain.size());
+}
+
+std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinates::Impl& in, const Shape& shape,
+                                          bool transposed) {
+  const bool wide = in.type == Type::i64;
+  Spreads spreads;
+  Range range = in.range;
+  bool empty = in.rows == 0;
+  for (int a = 1; a < shape.columns; ++a) {
+    Spread& s = spreads[Range::at(a)];
+    s.tap = shape[a];
+    s.transposed = transposed;
+    s.low = shape.limited ? 0 : wide ? INT64_MIN : INT32_MIN;
+    s.high = wide ? INT64_MAX : INT32_MAX;
+    if (shape.limited) s.high = std::min(s.high, shape.limit[Range::at(a)] - 1);
+    s.clip(in.range.low[Range::at(a)], in.range.high[Range::at(a)]);
+    empty = empty || s.low > s.high;
+    range.low[Range::at(a)] = s.low;
+    range.high[Range::at(a)] = s.high;
+  }
+  if (empty) {
+    Range none;
+    none.columns = shape.columns;
+    return made_coordinates(Array(in.type, {0, shape.columns}), none, in.batch_size);
+  }
+  const KeyCodec from(who, in.range, range), to(who, range, in.range);
+  Array rows = with_key(from.bits, [&](auto zero) { return spread_rows<decltype(zero)>(from, to, in, spreads); });
+  if (rows.shape()[0] > most_rows) reject(who, rows.shape()[0], " output rows: there may be at most ", most_rows);
+  const Range exact = range_of(Rows(rows));
+  return made_coordinates(std::move(rows), exact, in.batch_size);
+}
+
+}  // namespace
+
+std::shared_ptr<const Coordinates> window_support(std::string_view who, const Coordinates::Impl& in,
+                                                  const Shape& shape) {
+  return spread(who, in, shape, false);
+}
+
+std::shared_ptr<const Coordinates> reached_support(std::string_view who, const Coordinates::Impl& in,
+                                                   const Shape& shape) {
+  return spread(who, in, shape, true);
+}
+
+}  // namespace cenote::sparse

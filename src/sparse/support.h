@@ -1,0 +1,39 @@
+// Output coordinates: which output rows a relation has, before its edges are known.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "sparse/kernel.h"
+#include "sparse/store.h"
+
+namespace cenote::sparse {
+
+/// Output rows that are a function of the inputs.
+struct Quotient {
+  std::shared_ptr<const Coordinates> coords;  // null: the input's own
+  Array row_of;                               // i32, per input: its output row, or -1 where it was left out
+};
+
+/// The rows floor(c / stride) of all inputs, or with `only_edges` of those at a tap of a grouping kernel.
+Quotient quotient(std::string_view who, const Coordinates::Impl& in, const Shape& shape, Order order, Engine engine,
+                  bool only_edges);
+
+/// The distinct rows of coordinates that may repeat, in first-seen order.
+Quotient distinct(std::string_view who, const Coordinates::Impl& in);
+
+/// For a grouping kernel onto given rows: the target of each input, or -1, as i32.
+Array quotient_onto(std::string_view who, const Coordinates::Impl& in, const Shape& shape,
+                    const Coordinates::Impl& targets, Engine engine);
+
+/// For a grouping kernel: 1 for each input at a tap of an existing output, 0 for the others.
+Buffer<std::uint8_t> tap_mask(const Coordinates::Impl& in, const Shape& shape);
+
+/// Every output whose window holds an input, in lexicographic order.
+std::shared_ptr<const Coordinates> window_support(std::string_view who, const Coordinates::Impl& in,
+                                                  const Shape& shape);
+/// Every point that an input of a transposed relation reaches, in lexicographic order.
+std::shared_ptr<const Coordinates> reached_support(std::string_view who, const Coordinates::Impl& in,
+                                                   const Shape& shape);
+
+}  // namespace cenote::sparse
