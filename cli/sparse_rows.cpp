@@ -162,11 +162,12 @@ Array joined(const Array& coords, const Array& feats) {
   const auto rows = static_cast<std::size_t>(coords.shape()[0]);
   const auto head = static_cast<std::size_t>(coords.shape()[1]), tail = static_cast<std::size_t>(feats.shape()[1]);
   Array result(feats.type(), {coords.shape()[0], coords.shape()[1] + feats.shape()[1]});
+  const Array wide = coords.type() == Type::i64 ? coords : whole_numbers("coords", coords);
+  const auto points = wide.values<std::int64_t>();
   visit(feats.type(), [&]<class T>(T) {
     if constexpr (!std::is_same_v<T, bool>) {
       const auto to = result.values<T>();
       const auto features = feats.values<T>();
-      const auto points = coords.values<std::int64_t>();
       for (std::size_t r = 0; r < rows; ++r) {
         T* row = to.data() + r * (head + tail);
         for (std::size_t c = 0; c < head; ++c) row[c] = exact_coordinate<T>(points[r * head + c], feats.type());
