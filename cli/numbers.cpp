@@ -2,9 +2,11 @@
 #include "numbers.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -49,10 +51,11 @@ Array to_doubles(std::string_view what, const View& x) {
     for (std::size_t i = 0; i < to.size(); ++i) {
       to[i] = to_double(from[i]);
       if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
-        if (std::fabs(to[i]) <= exact_integers) continue;
+        constexpr auto most = static_cast<std::int64_t>(exact_integers);
+        if (std::cmp_less_equal(from[i], most) && std::cmp_greater_equal(from[i], -most)) continue;
         const auto width = static_cast<std::size_t>(x.rank() > 1 ? x.shape[1] : 1);
-        throw std::invalid_argument(fmt::format("{}: row {}, column {} = {}: integers must be within 2^53", what,
-                                                i / width, i % width, from[i]));
+        throw std::invalid_argument(
+            fmt::format("{}: row {} has {}: integers must be within 2^53", what, i / width, from[i]));
       }
     }
   });

@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 
 #include <cenote/cenote.h>
-#include <cenote/sparse.h>
 #include <io/npy.h>
 
 #include "arguments.h"

@@ -90,7 +90,7 @@ Points read_points(const Options& options, const io::PointCloud& cloud) {
 std::int64_t index_of(const Options& options, const Grid& grid, std::size_t axis, std::size_t point, double value) {
   const double index = std::floor((value - grid.origin[axis]) / grid.side[axis]);
   if (index >= -0x1p63 && index < 0x1p63) return static_cast<std::int64_t>(index);
-  throw std::invalid_argument(fmt::format("--voxel {}: vertex {} is in voxel {} along {}: an index must fit 64 bits",
+  throw std::invalid_argument(fmt::format("--voxel {}: vertex {} is in voxel {:g} along {}: an index must fit 64 bits",
                                           options.voxel, point, index, "xyz"[axis]));
 }
 

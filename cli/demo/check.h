@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <cenote/cenote.h>
-#include <cenote/sparse.h>
 
 namespace cenote::demo {
 

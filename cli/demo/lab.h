@@ -4,7 +4,6 @@
 #include <string>
 
 #include <cenote/cenote.h>
-#include <cenote/sparse.h>
 
 #include "../measure.h"
 #include "../progress.h"

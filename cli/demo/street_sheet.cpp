@@ -72,9 +72,9 @@ class View3d {
     const auto at = static_cast<std::size_t>(py * tile_width + px);
     if (enter >= leave || away + enter >= depth_[at]) return;
     depth_[at] = away + enter;
-    constexpr std::array<float, 3> light{0.62f, 0.80f, 1.0f};
+    constexpr std::array<float, 3> light{0.78f, 1.0f, 1.22f};
     // Far cubes fade into the page, and the edges of those that are large enough are drawn.
-    const float fade = std::clamp(0.5f + (away + enter) / 90, 0.0f, 0.75f);
+    const float fade = std::clamp(0.3f + (away + enter) / 80, 0.0f, 0.6f);
     float edge = 1;
     for (std::size_t a = 0; a < 3; ++a) {
       const float across = std::abs(from[a] + enter * ahead_[a]);
