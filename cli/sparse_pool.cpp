@@ -135,7 +135,7 @@ constexpr const char* examples =
     "result has the same layout. Coordinates are whole numbers and rows differ, unless --duplicates merges them.\n"
     "Integers stay integers in max, min and sum; in other modes the result is f64.\n"
     "Policies: lattice (mlx-lattice) and minkowski (MinkowskiEngine) have an output at floor(c / stride) of every\n"
-    "input; dense has one wherever a window of the dense array would hold an input. See docs/semantics.md.\n"
+    "input; dense has one wherever a window of the dense array would hold an input.\n"
     "Examples:\n"
     "  cenote sparse-pool points.npy pooled.npy --dims 3 --mode max --kernel 2 --stride 2\n"
     "  cenote sparse-pool points.npy pooled.npy --dims 2 --mode avg --kernel 3 --stride 1 --divisor volume --explain\n"
