@@ -65,11 +65,11 @@ Type ply_type(Type type) {
 
 }  // namespace
 
-bool is_ply(const std::string& path) {
-  const std::string extension = extension_of(path);
-  if (extension != ".ply" && extension != ".npy")
+bool is_ply(const std::string& path) { return extension_of(path) == ".ply"; }
+
+void require_cloud(const std::string& path) {
+  if (!is_ply(path) && extension_of(path) != ".npy")
     throw std::invalid_argument(path + ": the name must end in .ply or .npy");
-  return extension == ".ply";
 }
 
 io::PointCloud read_cloud(const std::string& path) {

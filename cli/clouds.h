@@ -7,8 +7,10 @@
 
 namespace cenote::cli {
 
-/// Whether the name ends in .ply; throws std::invalid_argument where it ends in neither .ply nor .npy.
 bool is_ply(const std::string& path);
+
+/// Throws std::invalid_argument where a name ends in neither .ply nor .npy.
+void require_cloud(const std::string& path);
 
 /// Of an array (points, 3 or more) the columns are x, y, z, column_3, column_4, …, all of its type.
 io::PointCloud read_cloud(const std::string& path);

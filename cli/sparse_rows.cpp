@@ -1,11 +1,12 @@
 // Sparse tensors from arrays and back, coordinates exact or refused.
 #include "sparse_rows.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -110,20 +111,20 @@ SparseRows read_two(const RowSource& source, const View& feats) {
   return {Array(coords), floating(source.path, feats), feats.type};
 }
 
-// Sums that a type of integers, or f64 before it, does not hold.
-void require_fit(const Array& sums, Type type) {
-  const auto width = static_cast<std::size_t>(sums.shape()[1]);
+// Rejects results that a type of integers, or f64 before it, does not hold. Infinities are those of empty outputs.
+void require_fit(const Array& results, Type type) {
+  const auto width = static_cast<std::size_t>(results.shape()[1]);
   visit(type, [&]<class T>(T) {
     if constexpr (std::is_integral_v<T>) {
       using Limits = std::numeric_limits<T>;
       const double low = std::max(static_cast<double>(Limits::lowest()), -exact_integers);
       const double high = std::min(static_cast<double>(Limits::max()), exact_integers);
-      const auto values = sums.values<double>();
+      const auto values = results.values<double>();
       for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] >= low && values[i] <= high) continue;
+        if ((values[i] >= low && values[i] <= high) || std::isinf(values[i])) continue;
         throw std::invalid_argument(
-            fmt::format("output row {}, feature {}: the sum {} must be from {} to {}: store the features as f64",
-                        i / width, i % width, values[i], low, high));
+            fmt::format("output row {}, feature {}: {} must be from {} to {}: store the features as f64", i / width,
+                        i % width, values[i], low, high));
       }
     }
   });
@@ -152,10 +153,10 @@ SparseRows read_rows(const RowSource& source) {
 }
 
 Array stored_features(const SparseTensor& y, Reducer reducer, Type input) {
-  if (is_float(input)) return y.feats();
-  if (reducer == Reducer::sum) require_fit(y.feats(), input);
-  const bool whole_result = reducer == Reducer::sum || reducer == Reducer::max || reducer == Reducer::min;
-  return whole_result ? from_doubles(y.feats(), input) : y.feats();
+  const bool stays = reducer == Reducer::sum || reducer == Reducer::max || reducer == Reducer::min;
+  if (is_float(input) || !stays) return y.feats();
+  require_fit(y.feats(), input);
+  return from_doubles(y.feats(), input);
 }
 
 Array joined(const Array& coords, const Array& feats) {

@@ -30,7 +30,7 @@ struct SparseRows {
 SparseRows read_rows(const RowSource& source);
 
 /// The features of a result in the type that a file of them has. For integers max, min and sum stay integers, and
-/// other reducers are f64. Throws std::invalid_argument for a sum that does not fit.
+/// other reducers are f64. Throws std::invalid_argument for a result that does not fit.
 Array stored_features(const SparseTensor& y, Reducer reducer, Type input);
 
 /// Coordinates and features in one array of the features' type; throws std::invalid_argument for a coordinate that the

@@ -157,10 +157,10 @@ void describe(const std::string& path, const io::PointCloud& cloud, const Sparse
 }
 
 void run(const Options& options) {
-  is_ply(options.input);
+  require_cloud(options.input);
+  require_cloud(options.output);
   if (options.ascii && !is_ply(options.output))
     reject_value("--ascii", options.output, "is for names that end in .ply");
-  is_ply(options.output);
   const Merge mode = read_name("--mode", options.mode, modes);
   const Grid grid = read_grid(options);
   use_threads(options.threads);

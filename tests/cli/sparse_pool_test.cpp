@@ -129,7 +129,13 @@ TEST_F(SparsePool, KeepsIntegersWhereTheyStayIntegers) {
   expect(line_of({300, -7}), with(three, {"--mode", "avg"}), line<double>({0}, {146.5}, "<f8"));
   write("x.npy", line_of({30000, 30000}));
   expect_error(with(three, {"--mode", "sum"}), 2,
-               "output row 0, feature 0: the sum 60000 must be from -32768 to 32767: store the features as f64");
+               "output row 0, feature 0: 60000 must be from -32768 to 32767: store the features as f64");
+  write("x.npy", array<std::uint8_t>("|u1", "(2, 3)", {0, 0, 200, 0, 0, 100}));
+  expect_error({"--dims", "1", "--duplicates", "sum"}, 2,
+               "output row 0, feature 0: 300 must be from 0 to 255: store the features as f64");
+  expect(array<std::uint8_t>("|u1", "(1, 3)", {0, 2, 5}),
+         {"--dims", "1", "--kernel", "3", "--stride", "3", "--empty", "identity"},
+         array<std::uint8_t>("|u1", "(1, 3)", {0, 0, 0}));
   write("x.npy", array<std::int64_t>("<i8", "(1, 3)", {0, 1, 9007199254740993}));
   expect_error({"--dims", "1"}, 2, "x.npy: row 0 has 9007199254740993: integers must be within 2^53");
 }
