@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,25 @@ inline long double last_rounding(Type type, long double value) {
                                : type == Type::f32  ? 0x1p-24L
                                                     : 0x1p-53L;
   return std::fabs(value) * relative + (type == Type::f16 ? 0x1p-25L : type == Type::f64 ? 0x1p-1075L : 0x1p-133L);
+}
+
+/// What <found, by> may be off where the elements found are as far from `slopes` as those may be.
+inline long double inner_error(const std::vector<reference::Slope>& slopes, const std::vector<double>& by, Type type) {
+  long double error = 0;
+  for (std::size_t i = 0; i < by.size(); ++i)
+    error += std::fabs(by[i]) * (slopes[i].error + last_rounding(type, slopes[i].value));
+  return error;
+}
+
+/// <dy, gy> and <dx, gx> must not differ by more than `error`. False where they are NaN, and so say nothing.
+inline bool check_adjoint(const std::vector<double>& dy, const std::vector<double>& gy, const std::vector<double>& gx,
+                          const std::vector<double>& dx, long double error) {
+  const long double left = std::inner_product(dy.begin(), dy.end(), gy.begin(), 0.0L);
+  const long double right = std::inner_product(gx.begin(), gx.end(), dx.begin(), 0.0L);
+  if (left != left || right != right) return false;
+  if (!(std::fabs(left - right) <= error))
+    RC_FAIL("<dy, gy> = " + std::to_string(left) + ", <dx, gx> = " + std::to_string(right));
+  return true;
 }
 
 /// What a product weight * slope may be off, at most: (16 + g + 2 log2 n + 4 c d) rounding units of the compute type,
