@@ -242,6 +242,24 @@ TEST(RowDerivative, RowsThatFeedNothingGetZero) {
   }
 }
 
+TEST(RowDerivative, IsZeroWithoutOutputs) {
+  // Outputs of policy dense lie at even points, and there is no input.
+  for (const Reducer reducer : all_reducers) {
+    const RowPooling none(relate(line({1}), {1, 2}, {.policy = Policy::dense}), {.reducer = reducer});
+    EXPECT_EQ(none.outputs(), 0);
+    EXPECT_TRUE(holds(gradient(none, array({1, 1}, {5})), {1, 1}, {0})) << name(reducer);
+    EXPECT_EQ(jvp(none, full({1, 1}, 5), full({1, 1}, 1)).dy.shape(), (Extents{0, 1}));
+  }
+}
+
+TEST(RowDerivative, OfTheLargestMagnitudeIsNaNWhereThatIs) {
+  const RowPooling largest = one_window(3, {.reducer = Reducer::lp, .p = inf});
+  const Array x = array({3, 1}, {1, nan, nan});
+  EXPECT_TRUE(holds(gradient(largest, x), {3, 1}, {0, nan, 0}));
+  EXPECT_TRUE(holds(vjp(largest, x).pullback(full({1, 1}, 0)), {3, 1}, {0, nan, 0}));
+  EXPECT_TRUE(holds(jvp(largest, x, full({3, 1}, 0)).dy, {1, 1}, {nan}));
+}
+
 TEST(RowDerivative, APullbackKeepsWhatItNeeds) {
   std::optional<RowPullback> back;
   {

@@ -65,15 +65,11 @@ class RowOracle {
     return reference::vjp(jacobian_, gy, x_.size(),
                           slope_error(pooling_, type_, growth(reach_), most_, small_integers));
   }
-  /// A winner's tangent is a copy.
+  /// A winner's tangent is a copy, but for the sign of a zero.
   std::vector<Element> jvp(const std::vector<double>& dx, bool small_integers) const {
     std::vector<Element> result;
-    const auto dy = tangents(dx, small_integers);
-    for (std::size_t o = 0; o < dy.size(); ++o) {
-      const reference::Weights& w = jacobian_[o];
-      result.push_back(!is_routed(pooling_) ? near(type_, dy[o].value, dy[o].error)
-                                            : Element::exactly(w.empty() ? 0.0 : dx[std::size_t(w[0].cell)]));
-    }
+    for (const reference::Slope& dy : tangents(dx, small_integers || routed()))
+      result.push_back(near(type_, dy.value, dy.error));
     return result;
   }
   std::vector<Element> vjp(const std::vector<double>& gy, bool small_integers) const {
