@@ -1,6 +1,5 @@
 // Reductions of random rows against the oracle, on every target and number of threads; and against dense poolings.
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -69,98 +68,6 @@ INSTANTIATE_TEST_SUITE_P(Every, RowPoolingLaws, testing::ValuesIn(row_kinds), ro
 TEST_P(RowPoolingLaws, ValuesAndWinnersEqualTheOracleWithAnyTargetAndThreads) {
   const auto drawn = row_cases(GetParam().reducer, GetParam().ties);
   check(GetParam().ties == Ties::split ? 40 : 200, [&] { equals_the_oracle(*drawn); });
-}
-
-/// Rows of one batch, all of them in one window: more than any part of a sum is long.
-struct Pile {
-  std::shared_ptr<const Coordinates> rows;
-  Kernel kernel;
-  bool global = false;
-  reference::SparseRelation relation;
-
-  RowPooling pooling(const Reduction& reduction) const {
-    return global ? RowPooling::global(rows, reduction) : RowPooling(relate(rows, kernel), reduction);
-  }
-};
-
-Pile crowded_cell(bool sorted) {
-  std::vector<std::int64_t> cells(32 * 32 * 32);
-  std::iota(cells.begin(), cells.end(), 0);
-  std::shuffle(cells.begin(), cells.end(), std::mt19937_64(3));
-  cells.resize(20000);
-  std::vector<Row> rows;
-  for (const std::int64_t c : cells) rows.push_back({0, c / 1024, c / 32 % 32, c % 32});
-  Pile pile{coordinates(rows, 3), {32, 32, 0, 1}, false, {}};
-  if (sorted) pile.rows = pile.rows->sorted();
-  pile.relation.outputs = {{0, 0, 0, 0}};
-  std::vector<std::pair<std::int64_t, std::int64_t>> by_id;
-  const auto order = rows_of(pile.rows->array());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    by_id.emplace_back((order[i][1] * 32 + order[i][2]) * 32 + order[i][3], std::int64_t(i));
-  std::sort(by_id.begin(), by_id.end());
-  for (const auto& [id, row] : by_id) pile.relation.edges.push_back({row, 0, id});
-  return pile;
-}
-
-Pile long_batch(std::int64_t n) {
-  std::vector<Row> rows;
-  for (std::int64_t i = 0; i < n; ++i) rows.push_back({0, i % 317, i / 317});
-  return {coordinates(rows, 2), {}, true, reference::sparse_global(rows, 1)};
-}
-
-/// Values, tangents and cotangents of a pile, byte by byte.
-std::vector<std::vector<std::byte>> all_of(const RowPooling& pooling, const Array& x, const Array& dx,
-                                           const Array& gy) {
-  const Linearized forward = jvp(pooling, x, dx);
-  const DifferentiatedRows back = vjp(pooling, x);
-  return {bytes_of(pooling(x)), bytes_of(forward.y), bytes_of(forward.dy), bytes_of(back.y),
-          bytes_of(back.pullback(gy))};
-}
-
-void check_pile(const Pile& pile, std::int64_t channels, Type type) {
-  const std::int64_t n = pile.rows->rows();
-  const Array x = drawn({n, channels}, type, Data::offset, 1), dx = drawn({n, channels}, type, Data::unit, 2);
-  const Array gy = drawn({1, channels}, type, Data::unit, 3);
-  for (const Reducer reducer : all_reducers) {
-    const Reduction reduction{.reducer = reducer};
-    const RowPooling pooling = pile.pooling(reduction);
-    const RowOracle oracle(reduction, pile.relation, 32 * 32 * 32, x);
-    const std::string what = std::string(name(reducer)) + " of " + std::to_string(channels) + " channels";
-    EXPECT_EQ(mismatch(oracle.values(), pooling(x)), "") << what;
-    EXPECT_EQ(mismatch(oracle.jvp(numbers(dx), false), jvp(pooling, x, dx).dy), "") << what;
-    EXPECT_EQ(mismatch(oracle.vjp(numbers(gy), false), vjp(pooling, x).pullback(gy)), "") << what;
-    if (reducer == Reducer::max) {
-      EXPECT_EQ(mismatch(oracle.rows(), pooling.with_rows(x).rows), "") << what;
-    }
-    set_threads(1);
-    const auto alone = all_of(pooling, x, dx, gy);
-    for (const int count : {2, 5}) {
-      set_threads(count);
-      EXPECT_EQ(all_of(pooling, x, dx, gy), alone) << what << " with " << count << " threads";
-    }
-    set_threads(0);
-  }
-}
-
-TEST(RowPoolingPiles, ACellOfManyPointsIsTheSameForAnyNumberOfThreads) {
-  check_pile(crowded_cell(false), 1, Type::f32);
-  check_pile(crowded_cell(false), 3, Type::f16);
-  check_pile(crowded_cell(true), 5, Type::f32);
-}
-
-TEST(RowPoolingPiles, ALongBatchIsTheSameForAnyNumberOfThreads) {
-  check_pile(long_batch(100000), 1, Type::f32);
-  check_pile(long_batch(30000), 4, Type::bf16);
-  check_pile(long_batch(20000), 3, Type::f64);
-}
-
-TEST(RowPoolingPiles, MoreOnesThanAHalfCanCountAreCounted) {
-  std::vector<std::int64_t> xs(std::size_t{1} << 17);
-  std::iota(xs.begin(), xs.end(), 0);
-  const auto rows = line(xs);
-  const auto n = static_cast<std::int64_t>(xs.size());
-  EXPECT_TRUE(holds(RowPooling::global(rows, {})(full<bf16>({n, 1}, 1)), {1, 1}, {131072}));
-  EXPECT_TRUE(holds(RowPooling::global(rows, {.reducer = Reducer::avg})(full<f16>({n, 3}, 1)), {1, 3}, {1, 1, 1}));
 }
 
 /// A sparse tensor of small integers inside an extent, and a window that fits there.
@@ -284,8 +191,15 @@ void equals_the_dense_pooling(Reducer reducer, Ties ties) {
   }
 }
 
-TEST_P(RowPoolingLaws, WithAnExtentEqualsTheDensePooling) {
-  if (GetParam().reducer == Reducer::smooth_max) GTEST_SKIP() << "absent cells have no number that stands for them";
+/// All reducers but smooth max: absent cells have no number that would stand for them.
+class DenseTwins : public testing::TestWithParam<RowKind> {};
+INSTANTIATE_TEST_SUITE_P(Of, DenseTwins,
+                         testing::Values(RowKind{Reducer::max}, RowKind{Reducer::min},
+                                         RowKind{Reducer::max, Ties::split}, RowKind{Reducer::sum},
+                                         RowKind{Reducer::avg}, RowKind{Reducer::lp}),
+                         row_label);
+
+TEST_P(DenseTwins, APoolingWithAnExtentEqualsThatOfTheDenseArray) {
   check(250, [] { equals_the_dense_pooling(GetParam().reducer, GetParam().ties); });
 }
 
