@@ -81,7 +81,7 @@ TEST(RowInputs, SlopesMustHaveTheirTypesAndShapes) {
   for (const Reducer reducer : all_reducers) {
     const RowPullback back = vjp(pairs({.reducer = reducer}), x).pullback;
     EXPECT_TRUE(rejects([&] { back(full({3, 2}, 1)); }, {"gy", "(3, 2)", "(2, "})) << name(reducer);
-    EXPECT_TRUE(rejects([&] { back(full({2}, 1)); }, {"gy", "(2,)", "channels", "2"})) << name(reducer);
+    EXPECT_TRUE(rejects([&] { back(full({2}, 1)); }, {"gy", "(2,)", "must"})) << name(reducer);
     EXPECT_TRUE(rejects([&] { back(full({0, 2}, 1)); }, {"gy", "(0, 2)", "(2, "})) << name(reducer);
     EXPECT_TRUE(rejects([&] { back(full<double>({2, 2}, 1)); }, {"gy", "f64", "f32"})) << name(reducer);
     EXPECT_TRUE(rejects([&] { back(Array::zeros(Type::i32, {2, 2})); }, {"gy", "i32", "f32"})) << name(reducer);
@@ -180,6 +180,28 @@ TEST(RowInputs, OutputsMustFitAndNotOverlap) {
   for (const float value : memory) EXPECT_EQ(value, 1);
   pooling.run(x, MutableView(memory.data() + 8, {2, 2}));
   EXPECT_EQ(memory[8], 2);
+  still_works();
+}
+
+TEST(RowInputs, PulledBackMemoryMustFitAndNotOverlap) {
+  std::vector<float> memory(64, 1);
+  const View gy(memory.data(), {2, 2});
+  const RowPullback back = vjp(pairs(), full({4, 2}, 1)).pullback;
+  const auto into = [&](float* at, const Extents& shape) {
+    return [&, at, shape] { back.run(gy, MutableView(at, shape)); };
+  };
+  EXPECT_TRUE(rejects(into(memory.data() + 3, {4, 2}), {"gx", "overlap"}));
+  EXPECT_TRUE(rejects(into(memory.data() + 8, {2, 2}), {"gx", "(2, 2)", "(4, 2)"}));
+  Array doubled(Type::f64, {4, 2});
+  EXPECT_TRUE(rejects([&] { back.run(gy, doubled); }, {"gx", "f64", "f32"}));
+  EXPECT_NE(error_of([&] { back.run(gy, MutableView(memory.data() + 8, Type::f32, {4, 2}, {0, 1})); }), "");
+  for (const float value : memory) EXPECT_EQ(value, 1);
+  // Backwards, and with gaps.
+  memory[0] = 5;
+  back.run(gy, MutableView(memory.data() + 40, Type::f32, {4, 2}, {-6, 3}));
+  EXPECT_EQ(memory[40], 5);
+  EXPECT_EQ(memory[43], 1);
+  EXPECT_EQ(memory[34], 5);
   still_works();
 }
 
