@@ -84,20 +84,51 @@ class LineSweep {
   /// Outputs [begin, end).
   HWY_INLINE void some(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
     const std::int64_t count = ((end - begin - 1) * axis_.stride + 1) * unit_;
-    read(src, (begin * axis_.stride - axis_.low) * unit_, count + reach_);
+    const std::int64_t first = (begin * axis_.stride - axis_.low) * unit_;
     const bool apart = axis_.stride > 1;
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
+    const bool inside = axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
+    inside ? start_inside(src + first, count) : read(src, first, count + reach_);
     if constexpr (Repeats<C>::value)
-      overlapping(count, to, to_plane);
+      overlapping(inside ? 4 : 1, count, to, to_plane);
     else
-      binary(count, to, to_plane);
+      binary(inside ? 4 : 1, count, to, to_plane);
     for (std::int64_t i = 0; apart && i < end - begin; ++i)
       for (int k = 0; k < parts; ++k)
         std::copy_n(sums_ + k * plane_ + i * axis_.stride * unit_, unit_, dst + k * pass_.dst_plane + i * unit_);
     if constexpr (C::is_winner) renumber(begin, end, dst);
   }
 
+  /// States of four cells, and where lengths are made of their bits, those of the first one to three of each window.
+  HWY_INLINE void start_inside(const T* line, std::int64_t count) {
+    const std::int64_t rest = axis_.size % 4;
+    if (!Repeats<C>::value && rest > 0) gather(line, rest, count, count + reach_, sums_);
+    gather(line, 4, count + reach_ - 3 * step_, count + reach_, cells_);
+  }
+  /// to[i] = the fold of `taps` cells from line[i] on; `end` elements may be read.
+  HWY_INLINE void gather(const T* line, std::int64_t taps, std::int64_t count, std::int64_t end, A* to) {
+    const std::int64_t L = lanes<A>(), safe = end - (taps - 1) * step_ - L;
+    std::int64_t i = 0;
+    const auto cell = [&](std::int64_t at, std::int64_t j) CENOTE_INLINED {
+      return carry_.cell(line + at + j * step_, j * pass_.id_scale, [](const T* p) CENOTE_INLINED { return load(p); });
+    };
+    if (taps == 4)
+      for (; i < count && i <= safe; i += L)
+        carry_.store_state(
+            carry_.combine(carry_.combine(cell(i, 0), cell(i, 1)), carry_.combine(cell(i, 2), cell(i, 3))), to + i,
+            plane_);
+    for (; i < count; i += L) {
+      State state;
+      for (std::int64_t j = 0; j < taps; ++j) {
+        const std::int64_t room = HWY_MIN(end - i - j * step_, L);
+        const State next = carry_.cell(line + i + j * step_, j * pass_.id_scale,
+                                       [&](const T* p) CENOTE_INLINED { return load_first(p, HWY_MAX(room, 0)); });
+        state = j == 0 ? next : carry_.combine(state, next);
+      }
+      carry_.store_state(state, to + i, plane_);
+    }
+  }
   /// States of single cells from `first` on; outside the line they are those of nothing.
   HWY_INLINE void read(const T* src, std::int64_t first, std::int64_t count) {
     const std::int64_t L = lanes<A>(), low = std::clamp<std::int64_t>(-first, 0, count);
@@ -137,15 +168,14 @@ class LineSweep {
   }
 
   /// The longest power of two below the window, twice: from both of its ends.
-  HWY_INLINE void overlapping(std::int64_t count, A* to, std::int64_t to_plane) {
-    std::int64_t width = 1;
+  HWY_INLINE void overlapping(std::int64_t width, std::int64_t count, A* to, std::int64_t to_plane) {
     for (; 2 * width < axis_.size; width *= 2) twice(width, count);
     join(cells_, cells_, (axis_.size - width) * step_, axis_.size - width, count, to, to_plane);
   }
   /// One piece for each bit of the window's length, the short ones first.
-  HWY_INLINE void binary(std::int64_t count, A* to, std::int64_t to_plane) {
-    if (std::has_single_bit(static_cast<std::uint64_t>(axis_.size))) return overlapping(count, to, to_plane);
-    std::int64_t width = 1, done = 0;
+  HWY_INLINE void binary(std::int64_t width, std::int64_t count, A* to, std::int64_t to_plane) {
+    if (std::has_single_bit(static_cast<std::uint64_t>(axis_.size))) return overlapping(width, count, to, to_plane);
+    std::int64_t done = axis_.size % width;
     for (; 2 * width <= axis_.size; width *= 2) {
       if (axis_.size & width) {
         if (done > 0)
