@@ -30,6 +30,9 @@ class Buffer {
     return *this;
   }
 
+  /// Forgets what comes after the first n.
+  void truncate(std::int64_t n) noexcept { size_ = n; }
+
   std::int64_t size() const noexcept { return size_; }
   T* data() noexcept { return data_.get(); }
   const T* data() const noexcept { return data_.get(); }

@@ -136,7 +136,7 @@ std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinate
   }
   const KeyCodec from(who, in.range, range), to(who, range, in.range);
   Array rows = with_key(from.bits, [&](auto zero) { return spread_rows<decltype(zero)>(from, to, in, spreads); });
-  if (rows.shape()[0] > most_rows) reject(who, rows.shape()[0], " output rows: there may be at most ", most_rows);
+  check_output_rows(who, rows.shape()[0]);
   const Range exact = range_of(Rows(rows));
   return made_coordinates(std::move(rows), exact, in.batch_size);
 }
