@@ -70,6 +70,7 @@ struct DividedRows {
 
 Buffer<std::uint8_t> tap_mask(const Coordinates::Impl& in, const Shape& shape) {
   const Rows rows = in.view();
+  const Divisors cells = shape.cells();
   Buffer<std::uint8_t> mask(rows.count);
   for_chunks(Chunks::of(rows.count), [&](std::int64_t, std::int64_t first, std::int64_t last) {
     std::int64_t column[block_rows];
@@ -77,7 +78,7 @@ Buffer<std::uint8_t> tap_mask(const Coordinates::Impl& in, const Shape& shape) {
     for (std::int64_t at = first; at < last; at += block_rows) {
       const std::int64_t n = std::min(block_rows, last - at);
       for (int a = 1; a < shape.columns; ++a) {
-        const FloorDivide divide(shape[a].stride);
+        const FloorDivide divide = cells[Range::at(a)];
         rows.column(a, at, n, column);
         for (std::int64_t i = 0; i < n; ++i) {
           const std::int64_t r = divide.remainder(column[i]);
@@ -88,6 +89,24 @@ Buffer<std::uint8_t> tap_mask(const Coordinates::Impl& in, const Shape& shape) {
     }
   });
   return mask;
+}
+
+// An id is made of the digits of a place in the cell.
+void cell_ids(const Shape& shape, const Rows& rows, std::int64_t first, std::int64_t n, u64* ids) {
+  std::int64_t column[block_rows];
+  const Divisors cells = shape.cells();
+  std::fill_n(ids, n, 0);
+  for (int a = 1; a < shape.columns; ++a) {
+    const FloorDivide divide = cells[Range::at(a)];
+    const auto size = static_cast<u64>(shape[a].size), dilation = static_cast<u64>(shape[a].dilation);
+    rows.column(a, first, n, column);
+    if (divide.shift >= 0 && dilation == 1)
+      for (std::int64_t i = 0; i < n; ++i)
+        ids[i] = ids[i] * size + static_cast<u64>((column[i] + divide.plus) & (divide.by - 1));
+    else
+      for (std::int64_t i = 0; i < n; ++i)
+        ids[i] = ids[i] * size + static_cast<u64>(divide.remainder(column[i])) / dilation;
+  }
 }
 
 namespace {
@@ -126,7 +145,7 @@ Quotient distinct(std::string_view who, const Coordinates::Impl& in) {
 Array quotient_onto(std::string_view who, const Coordinates::Impl& in, const Shape& shape,
                     const Coordinates::Impl& targets, Engine engine) {
   const Index& index = targets.index(who);
-  const DividedRows source{index.codec, in.view(), shape.divisors(),
+  const DividedRows source{index.codec, in.view(), shape.cells(),
                            shape.covers() ? Buffer<std::uint8_t>() : tap_mask(in, shape), true};
   Array found(Type::i32, {in.rows});
   find_rows(source, index, engine, found.values<std::int32_t>());

@@ -7,26 +7,11 @@
 
 #include "core/reject.h"
 #include "sparse/edge_order.h"
+#include "sparse/support.h"
 
 namespace cenote {
 namespace sparse {
 namespace {
-
-// The kernel ids of n inputs of a grouping: the digits of their places in the cell. Those without a tap mean nothing.
-void cell_ids(const Shape& shape, const Rows& rows, std::int64_t first, std::int64_t n, u64* ids) {
-  std::int64_t column[block_rows];
-  std::fill_n(ids, n, 0);
-  for (int a = 1; a < shape.columns; ++a) {
-    const FloorDivide divide(shape[a].stride);
-    const auto size = static_cast<u64>(shape[a].size), dilation = static_cast<u64>(shape[a].dilation);
-    rows.column(a, first, n, column);
-    if (divide.shift >= 0 && dilation == 1)
-      for (std::int64_t i = 0; i < n; ++i) ids[i] = ids[i] * size + static_cast<u64>(column[i] & (divide.by - 1));
-    else
-      for (std::int64_t i = 0; i < n; ++i)
-        ids[i] = ids[i] * size + static_cast<u64>(divide.remainder(column[i])) / dilation;
-  }
-}
 
 // The kernel id that the low bits of a Morton key stand for.
 template <class K>

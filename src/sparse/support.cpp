@@ -15,10 +15,9 @@ Wide floor_divide(Wide c, Wide by) {
   return q - (c % by < 0 ? 1 : 0);
 }
 
-/// What a coordinate becomes along one axis: the outputs whose windows hold it, or the points that it reaches.
+/// What a coordinate becomes along one axis: the outputs whose windows hold it.
 struct Spread {
   Tap tap;
-  bool transposed = false;
   std::int64_t low = 0, high = -1;  // results outside are absent
 
   // 128 bits: products and sums of 64-bit numbers stay within them. Called once per distinct coordinate and tap.
@@ -27,11 +26,6 @@ struct Spread {
     const auto give = [&](i128 o) {
       if (o >= low && o <= high) emit(static_cast<std::int64_t>(o));
     };
-    if (transposed) {
-      const i128 start = i128{c} * tap.stride - tap.padding;
-      for (std::int64_t j = 0; j < tap.size; ++j) give(start + i128{j} * tap.dilation);
-      return;
-    }
     const i128 top = i128{c} + tap.padding;
     if (tap.dilation == 1) {
       const i128 first = -floor_divide<i128>(tap.reach() - top, tap.stride), last = floor_divide<i128>(top, tap.stride);
@@ -47,14 +41,8 @@ struct Spread {
 
   /// Narrows [low, high] to what inputs from `from` to `to` can give.
   void clip(std::int64_t from, std::int64_t to) {
-    i128 first, last;
-    if (transposed) {
-      first = i128{from} * tap.stride - tap.padding;
-      last = i128{to} * tap.stride - tap.padding + tap.reach();
-    } else {
-      first = -floor_divide<i128>(i128{tap.reach()} - from - tap.padding, tap.stride);
-      last = floor_divide<i128>(i128{to} + tap.padding, tap.stride);
-    }
+    const i128 first = -floor_divide<i128>(i128{tap.reach()} - from - tap.padding, tap.stride);
+    const i128 last = floor_divide<i128>(i128{to} + tap.padding, tap.stride);
     if (first > high || last < low) {
       low = 0, high = -1;
       return;
@@ -111,8 +99,10 @@ Array spread_rows(const KeyCodec& from, const KeyCodec& to, const Coordinates::I
   return unpack_rows(to, in.type, plain.data(), plain.size());
 }
 
-std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinates::Impl& in, const Shape& shape,
-                                          bool transposed) {
+}  // namespace
+
+std::shared_ptr<const Coordinates> window_support(std::string_view who, const Coordinates::Impl& in,
+                                                  const Shape& shape) {
   const bool wide = in.type == Type::i64;
   Spreads spreads;
   Range range = in.range;
@@ -120,7 +110,6 @@ std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinate
   for (int a = 1; a < shape.columns; ++a) {
     Spread& s = spreads[Range::at(a)];
     s.tap = shape[a];
-    s.transposed = transposed;
     s.low = shape.limited ? 0 : wide ? INT64_MIN : INT32_MIN;
     s.high = wide ? INT64_MAX : INT32_MAX;
     if (shape.limited) s.high = std::min(s.high, shape.limit[Range::at(a)] - 1);
@@ -139,18 +128,6 @@ std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinate
   check_output_rows(who, rows.shape()[0]);
   const Range exact = range_of(Rows(rows));
   return made_coordinates(std::move(rows), exact, in.batch_size);
-}
-
-}  // namespace
-
-std::shared_ptr<const Coordinates> window_support(std::string_view who, const Coordinates::Impl& in,
-                                                  const Shape& shape) {
-  return spread(who, in, shape, false);
-}
-
-std::shared_ptr<const Coordinates> reached_support(std::string_view who, const Coordinates::Impl& in,
-                                                   const Shape& shape) {
-  return spread(who, in, shape, true);
 }
 
 }  // namespace cenote::sparse
