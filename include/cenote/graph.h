@@ -11,6 +11,7 @@
 #include <cenote/array.h>
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
+#include <cenote/row_pooling.h>
 #include <cenote/signature.h>
 
 namespace cenote::graph {
@@ -94,6 +95,9 @@ Var global_max_pool(const Var& x, const Global& region = {});
 Var global_min_pool(const Var& x, const Global& region = {});
 Var global_sum_pool(const Var& x, const Global& region = {}, std::optional<Type> dtype = std::nullopt);
 Var global_avg_pool(const Var& x, const Global& region = {});
+
+/// A pooling of the rows of a sparse tensor: x is its features.
+Var pool(const Var& x, const RowPooling& pooling);
 
 /// Values and where they came from.
 struct Pooled {

@@ -7,6 +7,7 @@
 #include <cenote/array.h>
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
+#include <cenote/row_pooling.h>
 
 namespace cenote {
 
@@ -111,6 +112,9 @@ Tensor global_sum_pool(const Tensor& x, const Global& region = {}, std::optional
 Tensor global_avg_pool(const Tensor& x, const Global& region = {}, std::optional<bool> constant = {});
 Tensor max_unpool(const Tensor& y, const View& indices, const Extents& shape, const Plane& plane = {},
                   std::optional<bool> constant = {});
+
+/// A pooling of the rows of a sparse tensor: x is its features.
+Tensor pool(const Tensor& x, const RowPooling& pooling, std::optional<bool> constant = {});
 
 /// mygrad.nnet: the same operation under mygrad's parameters.
 namespace nnet {

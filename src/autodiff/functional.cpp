@@ -49,9 +49,10 @@ Plan differentiable(const Pooling& pooling, const View& x) {
 
 Array second_derivative(const Plan& plan, const View& x, const View& gy, const View& v) {
   EagerTracer tracer;
-  return or_zeros(tracer,
-                  autodiff::curve(tracer, plan.pooling(), tracer.borrow(x), tracer.borrow(gy), tracer.borrow(v)),
-                  input_of(plan));
+  return or_zeros(
+      tracer,
+      autodiff::curve(tracer, autodiff::family(plan.pooling()), tracer.borrow(x), tracer.borrow(gy), tracer.borrow(v)),
+      input_of(plan));
 }
 
 /// dy of a pullback's pooling along dx, with the winners that it has kept.

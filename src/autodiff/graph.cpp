@@ -130,6 +130,8 @@ Var global_sum_pool(const Var& x, const Global& region, std::optional<Type> dtyp
 }
 Var global_avg_pool(const Var& x, const Global& region) { return pool(x, {.reducer = Reducer::avg, .region = region}); }
 
+Var pool(const Var& x, const RowPooling& pooling) { return append(autodiff::pool_op(pooling), {x}); }
+
 Pooled pool_with_indices(const Var& x, const Pooling& pooling) {
   Pooling request = pooling;
   if (!request.indices) request.indices = IndexKind::plane;

@@ -3,21 +3,26 @@
 
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
+#include <cenote/row_pooling.h>
 
 #include "autodiff/op.h"
+#include "autodiff/pool_rules.h"
 
 namespace cenote::autodiff {
 
-/// y of x: any pooling without indices.
-OpPtr pool_op(const Pooling& pooling);
-/// dy of (x, dx), linear in dx.
-OpPtr pool_tangent_op(const Pooling& pooling);
-/// gx of (x, gy), linear in gy.
-OpPtr pool_cotangent_op(const Pooling& pooling);
+/// Any pooling without indices.
+FamilyPtr family(const Pooling& pooling);
+/// A pooling of rows.
+FamilyPtr family(const RowPooling& pooling);
+template <class AnyPooling>
+OpPtr pool_op(const AnyPooling& pooling) requires requires {
+  family(pooling);
+}
+{ return pool_op(family(pooling)); }
 
-/// Second order, written in the operations above: the cotangent of x in <g, T(x, v)>, which is that of <C(x, g), v>
-/// too.
-Maybe curve(Tracer& t, const Pooling& pooling, Value x, Value g, Value v);
+/// Rejects the second input of a derivative that has not the type and shape it must have.
+void check_second(const std::string& who, const char* what, std::span<const Signature> inputs,
+                  const Signature& expected);
 
 /// y of (x, indices): the elements of x at plane indices (i64), shaped as the indices. Adjoint: sums at the indices.
 OpPtr gather_op(const Plane& plane);

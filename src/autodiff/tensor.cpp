@@ -182,6 +182,10 @@ Tensor max_unpool(const Tensor& y, const View& indices, const Extents& shape, co
   return record(unpool_op(shape, plane), {&y, &places}, constant);
 }
 
+Tensor pool(const Tensor& x, const RowPooling& pooling, std::optional<bool> constant) {
+  return record(pool_op(pooling), {&x}, constant);
+}
+
 Tensor nnet::max_pool(const Tensor& x, const Extents& pool, const PerAxis& stride, std::optional<bool> constant) {
   return cenote::max_pool(x, {.size = pool, .stride = stride, .exact = true}, constant);
 }

@@ -1,13 +1,12 @@
 // Walks a pooling block by block: rows are reduced along the innermost axis, wait in rings, are merged and finished.
 #include "cpu/execute.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "core/copy.h"
 #include "core/parallel.h"
+#include "cpu/cache.h"
 #include "cpu/emit.h"
 #include "cpu/scratch.h"
 
@@ -20,14 +19,6 @@ constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move a
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
-
-std::int64_t last_level_cache() {
-  static const std::int64_t bytes = [] {
-    const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return size > 0 ? std::int64_t{size} : std::int64_t{32} << 20;
-  }();
-  return bytes;
-}
 
 /// The positions that outputs [begin, end) of an axis reach.
 std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin, std::int64_t end) {
