@@ -111,13 +111,14 @@ void cell_ids(const Shape& shape, const Rows& rows, std::int64_t first, std::int
 
 namespace {
 
+// Of the rows at a tap of `masked` alone, where it is given.
 Quotient number(std::string_view who, const Coordinates::Impl& in, const Divisors& divisors, Order order, Engine engine,
-                Buffer<std::uint8_t> mask) {
+                const Shape* masked = nullptr) {
+  const Range range = divided(in.range, divisors);
+  const KeyCodec codec(who, range);  // may refuse the range, so before any work
   Quotient result{nullptr, Array(Type::i32, {in.rows})};
   const RowOf row_of = result.row_of.values<std::int32_t>();
-  const bool masked = mask.size() > 0;
-  const Range range = divided(in.range, divisors);
-  const DividedRows source{KeyCodec(who, range), in.view(), divisors, std::move(mask)};
+  const DividedRows source{codec, in.view(), divisors, masked ? tap_mask(in, *masked) : Buffer<std::uint8_t>()};
   if (masked) std::fill(row_of.begin(), row_of.end(), -1);
   Array rows = number_rows(who, source, in.type, order, engine, row_of);
   const Range exact = masked ? range_of(Rows(rows)) : range;
@@ -131,7 +132,7 @@ Quotient quotient(std::string_view who, const Coordinates::Impl& in, const Shape
                   bool only_edges) {
   const bool masked = only_edges && !shape.covers();
   if (!shape.unit_stride() || order != Order::first_seen || masked)
-    return number(who, in, shape.divisors(), order, engine, masked ? tap_mask(in, shape) : Buffer<std::uint8_t>());
+    return number(who, in, shape.divisors(), order, engine, masked ? &shape : nullptr);
   Quotient own{nullptr, Array(Type::i32, {in.rows})};
   const RowOf row_of = own.row_of.values<std::int32_t>();
   std::iota(row_of.begin(), row_of.end(), 0);
@@ -139,7 +140,7 @@ Quotient quotient(std::string_view who, const Coordinates::Impl& in, const Shape
 }
 
 Quotient distinct(std::string_view who, const Coordinates::Impl& in) {
-  return number(who, in, Divisors{}, Order::first_seen, Engine::hashed, {});
+  return number(who, in, Divisors{}, Order::first_seen, Engine::hashed);
 }
 
 Array quotient_onto(std::string_view who, const Coordinates::Impl& in, const Shape& shape,

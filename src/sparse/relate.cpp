@@ -54,11 +54,6 @@ std::shared_ptr<Impl> begin(const Request& request, std::shared_ptr<const Coordi
   return impl;
 }
 
-std::string engine_text(Engine engine, bool asked) {
-  std::string text = engine == Engine::sorted ? "sorted" : "hashed";
-  return asked ? text + " as asked" : text;
-}
-
 /// A key whose low bits are set; all of them may be.
 template <class K>
 K low_bits(int bits) noexcept {
@@ -166,9 +161,12 @@ std::shared_ptr<Impl> by_morton(const Request& request) {
 
 std::shared_ptr<Impl> by_grouping(const Request& request) {
   const Coordinates::Impl& in = request.in;
-  const bool asked = request.options.engine != Engine::automatic;
-  Engine engine = request.options.engine;
-  if (!asked) engine = request.order == Order::sorted && !request.options.targets ? Engine::sorted : Engine::hashed;
+  const bool in_order = request.order == Order::sorted && !request.options.targets;
+  const EngineChoice choice =
+      in_order ? choose_engine(request.options.engine, Engine::sorted, "output rows are to be in sorted order")
+               : choose_engine(request.options.engine, Engine::hashed,
+                               "one lookup per input is cheaper than a sort, and the order of outputs is given");
+  const Engine engine = choice.engine;
   Array group;
   std::shared_ptr<const Coordinates> output = request.options.targets;
   if (output) {
@@ -190,10 +188,11 @@ std::shared_ptr<Impl> by_grouping(const Request& request) {
   const auto row_of = group.values<std::int32_t>();
   impl->edge_count = in.rows - std::count(row_of.begin(), row_of.end(), -1);
   impl->group_.set(std::move(group));
-  impl->route = "grouping, " + engine_text(engine, asked);
+  impl->route = "grouping, " + choice.name();
   impl->reason =
       "offsets run 0..k-1, padding is 0 and (k-1)*dilation+1 <= stride on every axis, so an output is a "
-      "function of the input and no neighbours are searched";
+      "function of the input and no neighbours are searched; " +
+      choice.why();
   return impl;
 }
 
@@ -229,8 +228,14 @@ std::shared_ptr<const Coordinates> first_seen_outputs(const Request& request, co
 
 std::shared_ptr<Impl> by_search(const Request& request) {
   const Coordinates::Impl& in = request.in;
-  const bool asked = request.options.engine != Engine::automatic;
-  const Engine engine = asked ? request.options.engine : Engine::sorted;
+  const EngineChoice choice =
+      choose_engine(request.options.engine, Engine::sorted,
+                    "a line of a window is a range of sorted keys, found by moving forward, where a table is asked for "
+                    "every cell");
+  const Engine engine = choice.engine;
+  // Either may refuse the range, so before any work.
+  KeyCodec(who, in.range);
+  if (request.options.targets) KeyCodec(who, request.options.targets->impl().range);
   const bool dense = request.options.policy == Policy::dense;
   std::shared_ptr<const Coordinates> output = request.options.targets;
   if (!output)
@@ -246,8 +251,8 @@ std::shared_ptr<Impl> by_search(const Request& request) {
   impl->edge_count = found.edges.in_row.size();
   impl->row_offsets_.set(std::move(found.row_offsets));
   impl->edges_.set(std::move(found.edges));
-  impl->route = engine_text(engine, asked);
-  impl->reason = search_reason(request.shape);
+  impl->route = choice.name();
+  impl->reason = search_reason(request.shape) + "; " + choice.why();
   return impl;
 }
 

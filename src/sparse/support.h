@@ -2,12 +2,28 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "sparse/kernel.h"
 #include "sparse/store.h"
 
 namespace cenote::sparse {
+
+/// How rows are found, and why.
+struct EngineChoice {
+  Engine engine;
+  bool asked;
+  std::string reason;
+  std::string name() const { return std::string(engine == Engine::sorted ? "sorted" : "hashed") + (asked ? " as asked" : ""); }
+  std::string why() const { return name() + (asked ? "" : ", since " + reason); }
+};
+/// What the caller asks for, or else `best`.
+inline EngineChoice choose_engine(Engine asked, Engine best, std::string reason) {
+  if (asked != Engine::automatic) return {asked, true, {}};
+  return {best, false, std::move(reason)};
+}
 
 /// Output rows that are a function of the inputs.
 struct Quotient {

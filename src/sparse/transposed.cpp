@@ -234,10 +234,9 @@ Relation relate_transposed(const std::shared_ptr<const Coordinates>& coords, con
   bool sums_fit = true;
   for (std::size_t a = 1; targets && a < Range::at(shape.columns); ++a)
     sums_fit = sums_fit && i128{targets->impl().range.high[a]} + shape.axis[a].padding <= INT64_MAX;
-  // Positions are numbered in 32 bits where they are sorted.
-  const bool sortable = i128{in.rows} * shape.volume <= most_rows;
-  const Engine used = engine == Engine::sorted && sortable ? Engine::sorted : Engine::hashed;
-  const std::string name = used == Engine::sorted ? "sorted" : "hashed";
+  EngineChoice choice = choose_engine(engine, Engine::hashed, "one lookup per point is cheaper than a sort of them");
+  if (choice.engine == Engine::sorted && i128{in.rows} * shape.volume > most_rows)
+    choice = {Engine::hashed, false, "there are too many points to sort, which are numbered in 32 bits then"};
   if (!targets && shape.apart() && reach.whole) {
     impl->route = "windows";
     impl->reason = "windows of different inputs do not overlap, so every point has one input and none is searched";
@@ -246,13 +245,16 @@ Relation relate_transposed(const std::shared_ptr<const Coordinates>& coords, con
     else
       spread_windows<std::int32_t>(*impl, in, reach.range);
   } else if (targets && shape.apart() && sums_fit) {
-    impl->route = "grouping, " + name;
-    impl->reason = "windows of different inputs do not overlap, so a target lies in one of them, and that is looked up";
-    cells_onto(*impl, in, targets, used);
+    impl->route = "grouping, " + choice.name();
+    impl->reason =
+        "windows of different inputs do not overlap, so a target lies in one of them at most; " + choice.why();
+    cells_onto(*impl, in, targets, choice.engine);
   } else {
-    impl->route = name;
-    impl->reason = "windows overlap, so the points of all inputs are numbered and edges are sorted by them";
-    number_taps(*impl, in, targets, reach, used);
+    impl->route = choice.name();
+    impl->reason = std::string(shape.apart() ? "windows reach beyond 64 bits or the type of the coordinates"
+                                             : "windows of different inputs overlap") +
+                   ", so the points of all of them are numbered; " + choice.why();
+    number_taps(*impl, in, targets, reach, choice.engine);
   }
   return Relation(coords, std::move(impl));
 }
