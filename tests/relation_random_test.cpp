@@ -42,15 +42,17 @@ std::vector<Row> draw_targets(const Request& request, std::mt19937_64& random) {
 Request draw_request() {
   Request request;
   reference::SparseProblem& p = request.problem;
-  request.dimension = draw(1, 4);
+  request.dimension = draw(1, max_lattice_dimension);
   request.wide = draw(0, 1) == 1;
   std::mt19937_64 random(static_cast<std::uint64_t>(draw(0, 1 << 30)));
   const auto kind = static_cast<CloudKind>(draw(0, cloud_kinds - 1));
-  p.inputs = cloud(kind, request.dimension, draw(0, 70), request.wide, random);
+  // The oracle looks up every tap of every output: in five and six dimensions both are many.
+  const bool many_axes = request.dimension > 4;
+  p.inputs = cloud(kind, request.dimension, draw(0, many_axes ? 25 : 70), request.wide, random);
   if (request.wide) p.lowest = INT64_MIN, p.highest = INT64_MAX;
   p.policy = static_cast<reference::SparsePolicy>(draw(0, 2));
   p.order = static_cast<reference::SparseOrder>(draw(0, 1));
-  const int largest = request.dimension <= 2 ? 12 : request.dimension == 3 ? 4 : 3;
+  const int largest = request.dimension <= 2 ? 12 : request.dimension == 3 ? 4 : many_axes ? 2 : 3;
   p.kernel = {draw_axes(request.dimension, 1, largest), draw_axes(request.dimension, 1, 5),
               draw_axes(request.dimension, 0, 2), draw_axes(request.dimension, 1, 3)};
   if (draw(0, 2) == 0) p.kernel.stride = p.kernel.size;
@@ -129,7 +131,7 @@ TEST(RelationRandom, transposed_relations_are_the_oracles) {
     const auto expected = reference::sparse_transposed(p);
     const auto input = coordinates(p.inputs, request.dimension, request.wide);
     const auto targets = p.targets ? coordinates(*p.targets, request.dimension, request.wide) : nullptr;
-    for (const Engine engine : {Engine::sorted, Engine::hashed}) {
+    for (const Engine engine : {Engine::automatic, Engine::sorted, Engine::hashed}) {
       const auto result = matches(relate_transposed(input, kernel_of(p.kernel), targets, engine), expected);
       if (!result) RC_FAIL(result.message());
     }
@@ -147,6 +149,45 @@ TEST(RelationRandom, relations_survive_being_saved_and_loaded) {
     RC_ASSERT(loaded.kernel() == relation.kernel());
     RC_ASSERT(loaded.output()->batch_size() == relation.output()->batch_size());
   });
+}
+
+TEST(RelationRandom, regular_and_extreme_clouds_give_the_oracles_relation) {
+  std::mt19937_64 random(11);
+  std::vector<Request> requests;
+  const auto add = [&](int dimension, bool wide, const std::vector<Row>& rows) {
+    for (const auto& [size, stride] : {std::pair{2, 2}, std::pair{8, 8}, std::pair{3, 1}, std::pair{3, 2}}) {
+      const auto axes = [&](std::int64_t n) { return std::vector(static_cast<std::size_t>(dimension), n); };
+      Request request{{rows, {axes(size), axes(stride), axes(0), axes(1)}}, dimension, wide};
+      if (wide) request.problem.lowest = INT64_MIN, request.problem.highest = INT64_MAX;
+      requests.push_back(request);
+    }
+  };
+  const auto lattice = [&](std::int64_t low, std::int64_t side) {
+    std::vector<Row> rows;
+    for (std::int64_t i = 0; i < side * side * side; ++i)
+      rows.push_back({0, low + i / side / side, low + i / side % side, low + i % side});
+    std::shuffle(rows.begin(), rows.end(), random);
+    return rows;
+  };
+  add(3, false, lattice(8, 8));  // all in one cell of eight
+  add(3, false, lattice(-11, 11));
+  add(3, false, lattice(INT32_MIN, 4));
+  add(3, false, lattice(INT32_MAX - 3, 4));
+  std::vector<Row> line, ends;
+  for (std::int64_t i = 0; i < 2000; ++i) line.push_back({i % 2, 5, i - 1000});
+  add(2, false, line);
+  for (std::int64_t i = 0; i < 40; ++i) ends.push_back({0, i % 2 == 0 ? INT64_MIN + i : INT64_MAX - i});
+  add(1, true, ends);
+  for (const Request& request : requests) {
+    const auto input = coordinates(request.problem.inputs, request.dimension, request.wide);
+    const Kernel kernel = kernel_of(request.problem.kernel);
+    for (const Engine engine : {Engine::automatic, Engine::sorted, Engine::hashed}) {
+      const auto expected = reference::sparse_relation(request.problem);
+      EXPECT_TRUE(matches(relate(input, kernel, {.engine = engine}), expected));
+      EXPECT_TRUE(
+          matches(relate_transposed(input, kernel, nullptr, engine), reference::sparse_transposed(request.problem)));
+    }
+  }
 }
 
 /// Enough rows for every parallel loop to be cut into chunks: the largest take 2^16 rows at least.
@@ -170,6 +211,11 @@ TEST(RelationRandom, threads_do_not_change_relations) {
     std::shared_ptr<const Coordinates> input;
     Kernel kernel;
     RelateOptions options;
+    bool transposed = false;
+    Relation relate() const {
+      return transposed ? relate_transposed(input, kernel, options.targets, options.engine)
+                        : cenote::relate(input, kernel, options);
+    }
   };
   std::vector<Case> cases;
   for (const Engine engine : {Engine::sorted, Engine::hashed})
@@ -179,13 +225,18 @@ TEST(RelationRandom, threads_do_not_change_relations) {
           cases.push_back({points, kernel, {.policy = policy, .order = order, .engine = engine}});
   cases.push_back({sorted, {2, 2, 0, 1}, {}});
   cases.push_back({sorted, {4, 4, 0, 1}, {}});
+  const auto coarse = relate(points, {4, 4, 0, 1}).output();
+  for (const Engine engine : {Engine::sorted, Engine::hashed})
+    for (const auto& targets : {std::shared_ptr<const Coordinates>(), points})
+      for (const Kernel& kernel : {Kernel{2, 4, 1, 1}, Kernel{3, 2, 0, 1}})
+        cases.push_back({coarse, kernel, {.targets = targets, .engine = engine}, true});
   for (const Case& c : cases) {
     std::optional<RelationArrays> expected;
     std::vector<std::int64_t> by_input;
     std::string explained;
     for (const int threads : {1, 2, 5}) {
       const Threads limit(threads);
-      const Relation relation = relate(c.input, c.kernel, c.options);
+      const Relation relation = c.relate();
       const RelationArrays arrays = relation.save();
       if (!expected) {
         expected = arrays;

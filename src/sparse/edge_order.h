@@ -21,7 +21,8 @@ struct EdgeKeys {
   /// `out` is negative where there is no edge; the id means nothing then.
   template <class K>
   K key(std::int32_t out, u64 id) const noexcept {
-    return static_cast<K>(out < 0 ? static_cast<K>(outputs) << id_bits : static_cast<K>(out) << id_bits | static_cast<K>(id));
+    return static_cast<K>(out < 0 ? static_cast<K>(outputs) << id_bits
+                                  : static_cast<K>(out) << id_bits | static_cast<K>(id));
   }
   template <class K>
   std::int64_t out_row(K key) const noexcept {

@@ -139,9 +139,9 @@ class SortedSearch {
     for (std::int64_t line = 0; line < lines; ++line) {
       const K start = static_cast<K>(first + line_key[line]), end = static_cast<K>(start + static_cast<K>(size - 1));
       std::int64_t at = cursor[line];
-      if (at <= last_start)
-        at += items[at].key < start, at += items[at].key < start;
-      if (at <= last_start && items[at].key < start) [[unlikely]] ++at;
+      if (at <= last_start) at += items[at].key < start, at += items[at].key < start;
+      if (at <= last_start && items[at].key < start) [[unlikely]]
+        ++at;
       if (at > last_start || items[at].key < start) [[unlikely]] {
         walk(start, line, local);
         continue;

@@ -142,16 +142,16 @@ void find_hashed(const Source& source, const Buffer<Item<K>>& given, RowOf row_o
   Table<K> table(given.size());
   for (const Item<K>& item : given) table.insert(item.key, item.row);
   for_chunks(unit_chunks(source), [&](std::int64_t, std::int64_t first, std::int64_t last) {
-    source.template for_blocks<K>(
-        first, last, [&](std::int64_t at, std::int64_t n, const K* keys, const std::uint8_t* counts) {
-          constexpr std::int64_t ahead = 64;
-          for (std::int64_t i = 0; i < std::min(ahead, n); ++i) table.prefetch(keys[i]);
-          for (std::int64_t i = 0; i < n; ++i) {
-            if (i + ahead < n) table.prefetch(keys[i + ahead]);
-            const bool wanted = counts == nullptr || counts[i] != 0;
-            row_of[static_cast<std::size_t>(at + i)] = wanted ? table.find(keys[i]) : -1;
-          }
-        });
+    source.template for_blocks<K>(first, last,
+                                  [&](std::int64_t at, std::int64_t n, const K* keys, const std::uint8_t* counts) {
+                                    constexpr std::int64_t ahead = 64;
+                                    for (std::int64_t i = 0; i < std::min(ahead, n); ++i) table.prefetch(keys[i]);
+                                    for (std::int64_t i = 0; i < n; ++i) {
+                                      if (i + ahead < n) table.prefetch(keys[i + ahead]);
+                                      const bool wanted = counts == nullptr || counts[i] != 0;
+                                      row_of[static_cast<std::size_t>(at + i)] = wanted ? table.find(keys[i]) : -1;
+                                    }
+                                  });
   });
 }
 

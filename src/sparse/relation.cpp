@@ -63,9 +63,11 @@ Edges edges_of_runs(const Relation::Impl& relation, const Coordinates& input) {
         const MortonIds<K> id(morton.codec, levels);
         // Within a cell of two points a side Morton order is the order of kernel ids.
         if (levels > 1)
-          return edges_of_group(relation, [&](std::int64_t first, std::int64_t n, u64* out) {
-                   for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<u64>(id(keys[first + i]));
-                 }).edges;
+          return edges_of_group(relation,
+                                [&](std::int64_t first, std::int64_t n, u64* out) {
+                                  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<u64>(id(keys[first + i]));
+                                })
+              .edges;
         Edges edges{Array(Type::i32, {relation.inputs}), Array(Type::i32, {relation.inputs})};
         std::int32_t* in_row = edges.in_row.values<std::int32_t>().data();
         std::int32_t* kernel_id = edges.kernel_id.values<std::int32_t>().data();

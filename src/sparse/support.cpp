@@ -82,8 +82,8 @@ Buffer<Bare<K>> spread_keys(std::string_view who, std::int64_t n, i128 most, con
 
 /// Replaces the field of axis a in every key by each of its results, sorts, and drops duplicates.
 template <class K>
-Buffer<Bare<K>> spread_axis(std::string_view who, const KeyCodec& from, const KeyCodec& to,
-                            const Buffer<Bare<K>>& keys, int a, const Spread& spread) {
+Buffer<Bare<K>> spread_axis(std::string_view who, const KeyCodec& from, const KeyCodec& to, const Buffer<Bare<K>>& keys,
+                            int a, const Spread& spread) {
   const K rest = static_cast<K>(~from.field<K>(a, from.mask[Range::at(a)]));
   const auto with = [&](K key, i128 o) {
     const u64 relative = static_cast<u64>(static_cast<std::int64_t>(o)) - static_cast<u64>(to.low[Range::at(a)]);
@@ -112,7 +112,8 @@ Buffer<Bare<K>> spread_axis(std::string_view who, const KeyCodec& from, const Ke
 }
 
 template <class K>
-Array spread_rows(std::string_view who, const KeyCodec& from, const KeyCodec& to, const Coordinates::Impl& in, const Spreads& spreads) {
+Array spread_rows(std::string_view who, const KeyCodec& from, const KeyCodec& to, const Coordinates::Impl& in,
+                  const Spreads& spreads) {
   const Rows rows = in.view();
   Buffer<Bare<K>> keys(rows.count);
   for_chunks(Chunks::of(rows.count), [&](std::int64_t, std::int64_t first, std::int64_t last) {

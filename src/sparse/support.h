@@ -16,7 +16,9 @@ struct EngineChoice {
   Engine engine;
   bool asked;
   std::string reason;
-  std::string name() const { return std::string(engine == Engine::sorted ? "sorted" : "hashed") + (asked ? " as asked" : ""); }
+  std::string name() const {
+    return std::string(engine == Engine::sorted ? "sorted" : "hashed") + (asked ? " as asked" : "");
+  }
   std::string why() const { return name() + (asked ? "" : ", since " + reason); }
 };
 /// What the caller asks for, or else `best`.

@@ -2,9 +2,9 @@
 #include <numeric>
 #include <vector>
 
-#include "core/checked.h"
 #include "core/reject.h"
 #include "sparse/edge_order.h"
+#include "sparse/neighbours.h"
 #include "sparse/numbering.h"
 #include "sparse/support.h"
 #include "sparse/window_keys.h"
@@ -169,46 +169,125 @@ void cells_onto(Impl& relation, const Coordinates::Impl& in, const std::shared_p
   take(relation, targets, std::move(found));
 }
 
-/// Windows that overlap: the points of all inputs are numbered, or found among the targets, and edges sorted by them.
-void number_taps(Impl& relation, const Coordinates::Impl& in, const std::shared_ptr<const Coordinates>& targets,
-                 const Reach& reach, Engine engine) {
+/// Windows that overlap: the points of all inputs are numbered, and edges sorted by them.
+void number_taps(Impl& relation, const Coordinates::Impl& in, const Reach& reach, Engine engine) {
   const std::int64_t width = relation.shape.volume;
-  const Range& range = targets ? targets->impl().range : reach.range;
-  const TapKeys source{relation.shape, in.view(), KeyCodec(who, range), range, !targets && reach.whole,
-                       fits_64(relation.shape, range, in.range), in.rows, width};
-  Buffer<std::int32_t> out(in.rows * width);
-  const RowOf row_of(out.data(), static_cast<std::size_t>(out.size()));
-  std::shared_ptr<const Coordinates> points = targets;
-  if (targets) {
-    find_rows(source, targets->impl().index(who), engine, row_of);
-  } else {
-    if (!source.whole) std::fill(out.begin(), out.end(), -1);
-    Array rows = number_rows(who, source, in.type, Order::first_seen, engine, row_of);
-    const Range exact = source.whole ? range : range_of(Rows(rows));
-    points = made_coordinates(std::move(rows), exact, in.batch_size);
-  }
-  const std::int64_t count = out.size() - std::count(out.begin(), out.end(), -1);
+  const TapKeys source{relation.shape, in.view(),   KeyCodec(who, reach.range),
+                       reach.range,    reach.whole, fits_64(relation.shape, reach.range, in.range),
+                       in.rows,        width};
+  Array numbers(Type::i32, {in.rows, width});
+  const RowOf out = numbers.values<std::int32_t>();
+  if (!source.whole) std::fill(out.begin(), out.end(), -1);
+  Array rows = number_rows(who, source, in.type, Order::first_seen, engine, out);
+  const Range exact = source.whole ? reach.range : range_of(Rows(rows));
+  auto points = made_coordinates(std::move(rows), exact, in.batch_size);
+  const std::int64_t count = numbers.size() - std::count(out.begin(), out.end(), -1);
   const EdgeKeys keys(points->rows(), width);
   Found found = with_key(keys.bits, [&](auto zero) {
     using K = decltype(zero);
-    Buffer<Item<K>> items(out.size());
+    Buffer<Item<K>> items(numbers.size());
     for_chunks(unit_chunks(source), [&](std::int64_t, std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first, at = first * width; i < last; ++i)
         for (std::int64_t id = 0; id < width; ++id, ++at)
-          items[at] = {keys.key<K>(out[at], static_cast<u64>(id)), static_cast<std::int32_t>(i)};
+          items[at] = {keys.key<K>(out[static_cast<std::size_t>(at)], static_cast<u64>(id)),
+                       static_cast<std::int32_t>(i)};
     });
     return ordered_edges(keys, std::move(items), count);
   });
   take(relation, std::move(points), std::move(found));
 }
 
+/// Windows that overlap, onto targets: inputs search those in their windows, and the ends of edges are exchanged.
+void search_targets(Impl& relation, const Coordinates::Impl& in, const std::shared_ptr<const Coordinates>& targets,
+                    Engine engine) {
+  const Found by_input = find_neighbours(who, targets->impl(), in, relation.shape, engine);
+  const std::int32_t* const target = by_input.edges.in_row.values<std::int32_t>().data();
+  const std::int32_t* const id = by_input.edges.kernel_id.values<std::int32_t>().data();
+  const std::int64_t* const start = by_input.row_offsets.values<std::int64_t>().data();
+  const EdgeKeys keys(targets->rows(), relation.shape.volume);
+  take(relation, targets, with_key(keys.bits, [&](auto zero) {
+         using K = decltype(zero);
+         Buffer<Item<K>> items(by_input.edges.in_row.size());
+         for_chunks(Chunks::of(in.rows), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+           for (std::int64_t i = first; i < last; ++i)
+             for (std::int64_t e = start[i]; e < start[i + 1]; ++e)
+               items[e] = {keys.key<K>(target[e], static_cast<u64>(id[e])), static_cast<std::int32_t>(i)};
+         });
+         const std::int64_t count = items.size();
+         return ordered_edges(keys, std::move(items), count);
+       }));
+}
+
+/// How many points exist among those that inputs ask for, each counted as often as it is asked for.
+i128 count_edges(const Coordinates::Impl& in, const Shape& shape, const Reach& reach) {
+  if (reach.empty) return 0;
+  if (reach.whole) return i128{in.rows} * shape.volume;
+  const Rows rows = in.view();
+  i128 sum = 0;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    i128 product = 1;
+    for (int a = 1; a < shape.columns; ++a) {
+      const Tap& tap = shape[a];
+      const i128 start = i128{rows.at(i, a)} * tap.stride - tap.padding, d = tap.dilation;
+      const i128 low = reach.range.low[Range::at(a)], high = reach.range.high[Range::at(a)];
+      const i128 first = start < low ? (low - start + d - 1) / d : 0;
+      const i128 last = start > high ? -1 : std::min<i128>((high - start) / d, tap.size - 1);
+      product *= std::max<i128>(last - first + 1, 0);
+    }
+    sum += product;
+  }
+  return sum;
+}
+
 /// The fewest points that so many edges can have: along an axis windows that begin `stride` apart share a point only if
 /// as many of them fit into one window.
-std::int64_t least_points(const Shape& shape, std::int64_t inputs) {
+std::int64_t least_points(const Shape& shape, i128 edges) {
   i128 shared = 1;
-  for (int a = 1; a < shape.columns; ++a)
-    shared *= std::min(shape[a].size, shape[a].reach() / shape[a].stride + 1);
-  return static_cast<std::int64_t>((i128{inputs} * shape.volume + shared - 1) / shared);
+  for (int a = 1; a < shape.columns; ++a) shared *= std::min(shape[a].size, shape[a].reach() / shape[a].stride + 1);
+  return static_cast<std::int64_t>((edges + shared - 1) / shared);
+}
+
+/// Onto the points that inputs reach.
+void relate_points(Impl& relation, const Coordinates::Impl& in, Engine engine) {
+  const Shape& shape = relation.shape;
+  const Reach reach = reach_of(in, shape);
+  check_output_rows(who, least_points(shape, count_edges(in, shape, reach)));
+  if (shape.apart() && reach.whole) {
+    relation.route = "windows";
+    relation.reason = "windows of different inputs do not overlap, so every point has one input and none is searched";
+    if (in.type == Type::i64)
+      spread_windows<std::int64_t>(relation, in, reach.range);
+    else
+      spread_windows<std::int32_t>(relation, in, reach.range);
+    return;
+  }
+  EngineChoice choice = choose_engine(engine, Engine::hashed, "one lookup per point is cheaper than a sort of them");
+  if (choice.engine == Engine::sorted && i128{in.rows} * shape.volume > most_rows)
+    choice = {Engine::hashed, false, "there are more points than a sort can number in 32 bits"};
+  relation.route = choice.name();
+  relation.reason = std::string(shape.apart() ? "windows reach beyond the type of the coordinates"
+                                              : "windows of different inputs overlap") +
+                    ", so the points of all of them are numbered; " + choice.why();
+  number_taps(relation, in, reach, choice.engine);
+}
+
+void relate_targets(Impl& relation, const Coordinates::Impl& in, const std::shared_ptr<const Coordinates>& targets,
+                    Engine engine) {
+  const Shape& shape = relation.shape;
+  bool cells = shape.apart();
+  for (std::size_t a = 1; a < Range::at(shape.columns); ++a)
+    cells = cells && i128{targets->impl().range.high[a]} + shape.axis[a].padding <= INT64_MAX;
+  const EngineChoice choice =
+      cells ? choose_engine(engine, Engine::hashed, "one lookup per target is cheaper than a sort of them")
+            : choose_engine(engine, Engine::sorted, "a line of a window is a range of sorted keys");
+  relation.route = (cells ? "grouping, " : "") + choice.name();
+  relation.reason = std::string(cells ? "windows of different inputs do not overlap, so a target lies in at most one"
+                                      : "inputs search the targets in their windows") +
+                    "; " + choice.why();
+  if (cells)
+    cells_onto(relation, in, targets, choice.engine);
+  else
+    search_targets(relation, in, targets, choice.engine);
 }
 
 }  // namespace
@@ -224,38 +303,14 @@ Relation relate_transposed(const std::shared_ptr<const Coordinates>& coords, con
            coords->dimension());
   const Coordinates::Impl& in = coords->impl();
   auto impl = std::make_shared<Relation::Impl>();
-  Shape& shape = impl->shape;
-  shape = check_kernel(who, kernel, coords->dimension());
-  for (Tap& tap : shape.axis) tap.first = 0;
+  impl->shape = check_kernel(who, kernel, coords->dimension());
+  for (Tap& tap : impl->shape.axis) tap.first = 0;
   impl->transposed = true;
   impl->inputs = coords->rows();
-  const Reach reach = reach_of(in, shape);
-  if (!targets && reach.whole) check_output_rows(who, least_points(shape, in.rows));
-  bool sums_fit = true;
-  for (std::size_t a = 1; targets && a < Range::at(shape.columns); ++a)
-    sums_fit = sums_fit && i128{targets->impl().range.high[a]} + shape.axis[a].padding <= INT64_MAX;
-  EngineChoice choice = choose_engine(engine, Engine::hashed, "one lookup per point is cheaper than a sort of them");
-  if (choice.engine == Engine::sorted && i128{in.rows} * shape.volume > most_rows)
-    choice = {Engine::hashed, false, "there are too many points to sort, which are numbered in 32 bits then"};
-  if (!targets && shape.apart() && reach.whole) {
-    impl->route = "windows";
-    impl->reason = "windows of different inputs do not overlap, so every point has one input and none is searched";
-    if (in.type == Type::i64)
-      spread_windows<std::int64_t>(*impl, in, reach.range);
-    else
-      spread_windows<std::int32_t>(*impl, in, reach.range);
-  } else if (targets && shape.apart() && sums_fit) {
-    impl->route = "grouping, " + choice.name();
-    impl->reason =
-        "windows of different inputs do not overlap, so a target lies in one of them at most; " + choice.why();
-    cells_onto(*impl, in, targets, choice.engine);
-  } else {
-    impl->route = choice.name();
-    impl->reason = std::string(shape.apart() ? "windows reach beyond 64 bits or the type of the coordinates"
-                                             : "windows of different inputs overlap") +
-                   ", so the points of all of them are numbered; " + choice.why();
-    number_taps(*impl, in, targets, reach, choice.engine);
-  }
+  if (!targets)
+    relate_points(*impl, in, engine);
+  else
+    relate_targets(*impl, in, targets, engine);
   return Relation(coords, std::move(impl));
 }
 
