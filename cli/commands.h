@@ -14,6 +14,7 @@ void add_pool(CLI::App& app, Action& action);
 void add_grad(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_sparse_bench(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
 
 }  // namespace cenote::cli

@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   cenote::cli::add_grad(app, action);
   cenote::cli::add_plan(app, action);
   cenote::cli::add_bench(app, action);
+  cenote::cli::add_sparse_bench(app, action);
   cenote::cli::add_demo(app, action);
   if (argc > 1 && argv[1][0] != '-' && !knows(app, argv[1])) {
     return report(fmt::format("'{}' is no command: pool, grad, plan, bench or demo (see cenote --help)", argv[1]), 2);
