@@ -211,7 +211,8 @@ void run(const Options& options) {
 }
 
 constexpr const char* examples =
-    "Relations and reductions are timed apart. The efficiency of a reduction is the time of a copy that moves the same\n"
+    "Relations and reductions are timed apart. The efficiency of a reduction is the time of a copy that moves the "
+    "same\n"
     "bytes on the same threads, divided by its own: rows read, rows written, and the relation.\n"
     "Examples:\n"
     "  cenote sparse-bench --threads 1 --voxels 1000000 --cloud surface --channels 64\n"

@@ -5,6 +5,7 @@
 
 #include <cenote/cenote.h>
 
+#include "../benchmarks/clouds.h"
 #include "support/clouds.h"
 #include "support/property.h"
 
@@ -190,22 +191,9 @@ TEST(RelationRandom, regular_and_extreme_clouds_give_the_oracles_relation) {
   }
 }
 
-/// Enough rows for every parallel loop to be cut into chunks: the largest take 2^16 rows at least.
-std::shared_ptr<const Coordinates> surface(std::int64_t n, int spread) {
-  std::mt19937_64 random(7);
-  std::set<Row> seen;
-  std::vector<Row> rows;
-  while (static_cast<std::int64_t>(rows.size()) < n) {
-    const auto x = static_cast<std::int64_t>(random() % 300) - 100, y = static_cast<std::int64_t>(random() % 300);
-    Row row{static_cast<std::int64_t>(random() % 3), x, y,
-            (x * y / 50) % 97 + static_cast<std::int64_t>(random() % 2) * spread};
-    if (seen.insert(row).second) rows.push_back(row);
-  }
-  return coordinates(rows, 3);
-}
-
 TEST(RelationRandom, threads_do_not_change_relations) {
-  const auto points = surface(150000, 3);
+  // Enough rows for every parallel loop to be cut into chunks: the largest take 2^16 rows at least.
+  const auto points = Coordinates::make(bench::cloud("lidar", 150000));
   const auto sorted = points->sorted();
   struct Case {
     std::shared_ptr<const Coordinates> input;
