@@ -95,6 +95,17 @@ double read_number(std::string_view option, std::string_view text) {
   return value;
 }
 
+std::array<double, 3> read_triple(std::string_view option, std::string_view text) {
+  const auto parts = split(text, ',');
+  std::array<double, 3> values{};
+  const bool known = parts.size() == 1 || parts.size() == 3;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!known || !read_whole(parts[parts.size() == 1 ? 0 : i], values[i]))
+      reject_value(option, text, "must be one number or three");
+  }
+  return values;
+}
+
 void use_threads(std::optional<int> threads) {
   if (!threads) return;
   if (*threads < 1) reject_value("--threads", std::to_string(*threads), "at least 1");

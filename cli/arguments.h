@@ -23,6 +23,8 @@ Padding read_padding(std::string_view option, std::string_view text);
 /// window, valid, clipped or a number.
 Divisor read_divisor(std::string_view option, std::string_view text);
 double read_number(std::string_view option, std::string_view text);
+/// "0.05", which stands for all three, or "1,2,3".
+std::array<double, 3> read_triple(std::string_view option, std::string_view text);
 
 /// The value whose name is `text`.
 template <class Value, std::size_t n>

@@ -12,6 +12,8 @@ using Action = std::function<void()>;
 
 void add_pool(CLI::App& app, Action& action);
 void add_grad(CLI::App& app, Action& action);
+void add_voxelize(CLI::App& app, Action& action);
+void add_sparse_pool(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_sparse_bench(CLI::App& app, Action& action);

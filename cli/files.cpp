@@ -11,9 +11,22 @@
 
 namespace cenote::cli {
 
-Format format_of(const std::string& path) {
+std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension;
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  const auto absolute = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
+  };
+  return absolute(a) == absolute(b);
+}
+
+Format format_of(const std::string& path) {
+  const std::string extension = extension_of(path);
   if (extension == ".npy") return Format::npy;
   if (extension == ".png") return Format::png;
   throw std::invalid_argument(path + ": the name must end in .npy or .png");

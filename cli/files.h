@@ -12,6 +12,12 @@ namespace cenote::cli {
 
 enum class Format { npy, png };
 
+/// The end of a name from its last dot on, in small letters.
+std::string extension_of(const std::string& path);
+
+/// Whether two names lead to one file.
+bool same_file(const std::string& a, const std::string& b);
+
 /// By the end of the name; throws std::invalid_argument for any but .npy and .png.
 Format format_of(const std::string& path);
 

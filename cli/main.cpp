@@ -45,7 +45,8 @@ bool knows(const CLI::App& app, const std::string& command) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Pooling at memory speed: window reductions over arrays and pictures, and their derivatives.", "cenote"};
+  CLI::App app{"Pooling at memory speed: window reductions over arrays, pictures and points, and their derivatives.",
+               "cenote"};
   app.set_version_flag("--version", std::string("cenote ") + cenote::version());
   app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
@@ -54,18 +55,25 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  cenote pool in.npy out.npy --reducer max --window 3,3 --stride 2 --padding same\n"
       "  cenote grad in.npy -o gx.npy --reducer max --window 3,3 --stride 2 --padding same\n"
+      "  cenote sparse-pool points.npy pooled.npy --dims 3 --mode max --kernel 2 --stride 2\n"
+      "  cenote voxelize scan.ply thin.ply --voxel 0.05 --mode avg\n"
       "  cenote plan \"max f32 32x64x112x112 k3 s2 p1\"\n"
       "  cenote bench \"avg bf16 8x56x56x64 k3x3 s2 same last\"\n"
       "  cenote demo -o demo");
   cenote::cli::Action action;
   cenote::cli::add_pool(app, action);
   cenote::cli::add_grad(app, action);
+  cenote::cli::add_sparse_pool(app, action);
+  cenote::cli::add_voxelize(app, action);
   cenote::cli::add_plan(app, action);
   cenote::cli::add_bench(app, action);
   cenote::cli::add_sparse_bench(app, action);
   cenote::cli::add_demo(app, action);
   if (argc > 1 && argv[1][0] != '-' && !knows(app, argv[1])) {
-    return report(fmt::format("'{}' is no command: pool, grad, plan, bench or demo (see cenote --help)", argv[1]), 2);
+    return report(fmt::format("'{}' is no command: pool, grad, sparse-pool, voxelize, plan, bench, sparse-bench or "
+                              "demo (see cenote --help)",
+                              argv[1]),
+                  2);
   }
   try {
     app.parse(argc, argv);

@@ -1,6 +1,5 @@
 // cenote pool: one array or picture in, the pooled one out.
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,11 +50,7 @@ void check_request(const Options& options) {
   if (!options.indices) return;
   if (format_of(*options.indices) != Format::npy)
     reject_value("--indices", *options.indices, "the name must end in .npy");
-  std::error_code ignored;
-  const auto absolute = [&](const std::string& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
-  };
-  if (absolute(options.output) == absolute(*options.indices)) {
+  if (same_file(options.output, *options.indices)) {
     reject_value("--indices", *options.indices, "values and indices cannot go into one file");
   }
 }

@@ -77,12 +77,6 @@ void add_regions(CLI::App& command, PoolingOptions& options) {
   flag("--channels-last", options.channels_last, "The pooled axes are those before the last")->excludes(axes);
 }
 
-std::string reducer_names() {
-  std::string names;
-  for (const Reducer reducer : all_reducers) names += fmt::format("{}{}", names.empty() ? "" : ", ", name(reducer));
-  return names;
-}
-
 void add_reducers(CLI::App& command, PoolingOptions& options) {
   const auto add = [&](const char* name, auto& value, const char* type, const std::string& help) {
     return command.add_option(name, value, help)->type_name(type)->group(reducer_group);
@@ -97,6 +91,12 @@ void add_reducers(CLI::App& command, PoolingOptions& options) {
 }
 
 }  // namespace
+
+std::string reducer_names() {
+  std::string names;
+  for (const Reducer reducer : all_reducers) names += fmt::format("{}{}", names.empty() ? "" : ", ", name(reducer));
+  return names;
+}
 
 void add_pooling_options(CLI::App& command, PoolingOptions& options) {
   add_regions(command, options);

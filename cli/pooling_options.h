@@ -24,6 +24,9 @@ struct PoolingOptions {
 /// The group that help lists options of reducers in.
 inline constexpr const char* reducer_group = "Reducers";
 
+/// The names of all reducers, for help.
+std::string reducer_names();
+
 void add_pooling_options(CLI::App& command, PoolingOptions& options);
 
 /// Throws std::invalid_argument unless windows were asked for in one of the ways there are; `command` is for the text.

@@ -164,6 +164,7 @@ TEST(SparseTensor, coalesce_merges_in_first_seen_order) {
   EXPECT_TRUE(holds(merged(Merge::sum).feats(), {3, 2}, {12, -12, 2, -2, 8, -8}));
   EXPECT_TRUE(holds(merged(Merge::mean).feats(), {3, 2}, {4, -4, 2, -2, 8, -8}));
   EXPECT_TRUE(holds(merged(Merge::max).feats(), {3, 2}, {7, -1, 2, -2, 8, -8}));
+  EXPECT_TRUE(holds(merged(Merge::min).feats(), {3, 2}, {1, -7, 2, -2, 8, -8}));
   EXPECT_TRUE(holds(merged(Merge::first).feats(), {3, 2}, {1, -1, 2, -2, 8, -8}));
   EXPECT_EQ(merged(Merge::sum).batch_counts(), (Numbers{2, 1}));
   EXPECT_TRUE(merged(Merge::sum).coordinates()->known_unique());
@@ -175,8 +176,10 @@ TEST(SparseTensor, coalesce_rounds_halves_once_and_keeps_nan) {
   const Array coords = row_array({{0, 5}, {0, 5}, {0, 5}}, 1);
   EXPECT_TRUE(
       holds(SparseTensor::coalesced(coords, array<f16>({3, 1}, {4096, 1, -4096}), Merge::sum).feats(), {1, 1}, {1}));
-  EXPECT_TRUE(
-      holds(SparseTensor::coalesced(coords, array<float>({3, 1}, {1, nan, 2}), Merge::max).feats(), {1, 1}, {nan}));
+  for (const Merge merge : {Merge::max, Merge::min}) {
+    EXPECT_TRUE(
+        holds(SparseTensor::coalesced(coords, array<float>({3, 1}, {1, nan, 2}), merge).feats(), {1, 1}, {nan}));
+  }
   EXPECT_TRUE(
       holds(SparseTensor::coalesced(coords, array<double>({3, 1}, {-0.0, 0, -1}), Merge::max).feats(), {1, 1}, {-0.0}));
 }

@@ -109,8 +109,7 @@ Judgement exactly(const std::optional<reference::Cell<float>>& winner, float y) 
   return {winner && winner->value == y ? 0.0 : 1.0, 0};
 }
 
-Judgement judge(const Plan& plan, double units, const Cells<float>& window, float y) {
-  const Pooling& pooling = plan.pooling();
+Judgement judge(const Pooling& pooling, double units, const Cells<float>& window, float y) {
   switch (pooling.reducer) {
     case Reducer::max: return exactly(reference::winner(window, reference::Greater{}), y);
     case Reducer::min: return exactly(reference::winner(window, reference::Less{}), y);
@@ -209,8 +208,9 @@ bool is_adjoint(const Plan& plan, const View& x, const Array& gy, const Array& g
 Verdict check(const Plan& plan, const View& x, const View& y) {
   const auto* values = static_cast<const float*>(y.data);
   const double units = growth(plan);
-  return judge_all(plan, x,
-                   [&](const Cells<float>& window, std::size_t i) { return judge(plan, units, window, values[i]); });
+  return judge_all(plan, x, [&](const Cells<float>& window, std::size_t i) {
+    return judge(plan.pooling(), units, window, values[i]);
+  });
 }
 
 Verdict check(const Plan& plan, const View& x, const View& y, const View& indices) {
@@ -223,6 +223,27 @@ Verdict check(const Plan& plan, const View& x, const View& y, const View& indice
     const bool same_place = best && best->index(kind) == index_at(indices, i);
     return same_place ? exactly(best, values[i]) : Judgement{1, 0};
   });
+}
+
+Verdict check_rows(const Reduction& reduction, const View& x, const View& y,
+                   const std::vector<std::vector<std::int64_t>>& inputs) {
+  const Array from(x), found(y);
+  const auto channels = static_cast<std::size_t>(x.shape[1]);
+  // To the oracle these are windows whose other cells are left out.
+  const Pooling pooling{.reducer = reduction.reducer,
+                        .divisor = Divisor::Rule::valid,
+                        .beta = reduction.beta,
+                        .pad = SmoothPadding::ignore,
+                        .p = reduction.p};
+  Verdict verdict{.ok = y.shape == Extents{static_cast<std::int64_t>(inputs.size()), x.shape[1]}};
+  for (std::size_t i = 0; verdict.ok && i < found.values<float>().size(); ++i) {
+    Cells<float> cells;
+    for (const std::int64_t row : inputs[i / channels])
+      cells.real.push_back({from.values<float>()[static_cast<std::size_t>(row) * channels + i % channels]});
+    const double units = 8 + static_cast<double>(cells.real.size());
+    add(verdict, judge(pooling, units, cells, found.values<float>()[i]));
+  }
+  return verdict;
 }
 
 Verdict check_fold(const Plan& windows, const View& x, const View& y, float init,

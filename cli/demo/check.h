@@ -1,7 +1,9 @@
 // Holds results against the slow oracle of reference/.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 #include <cenote/cenote.h>
 
@@ -26,5 +28,11 @@ Verdict check_fold(const Plan& windows, const View& x, const View& y, float init
 /// The gradient gx for a cotangent gy: as close to what the definition of the reducer gives, window by window, as its
 /// sums allow, and adjoint to forward mode: <jvp(dx), gy> = <dx, gx>.
 Verdict check_gradient(const Plan& plan, const View& x, const View& gy, const View& gx);
+
+/// A sparse pooling of i32 coordinates and f32 features, in the oracle's rows and their order.
+Verdict check(const SparseTensor& x, const SparsePooling& pooling, const SparseTensor& y);
+/// f32 features (rows, channels), each output of the inputs that are listed for it.
+Verdict check_rows(const Reduction& reduction, const View& x, const View& y,
+                   const std::vector<std::vector<std::int64_t>>& inputs);
 
 }  // namespace cenote::demo

@@ -14,6 +14,12 @@ constexpr double least_seconds = 0.03;
 
 std::string problem_of(const Pooling& pooling, const View& x) { return to_string(Problem{pooling, x.type, x.shape}); }
 
+std::string joined(const Extents& values) {
+  std::string text;
+  for (const std::int64_t value : values) text += (text.empty() ? "" : "x") + std::to_string(value);
+  return text;
+}
+
 }  // namespace
 
 void Lab::print_head() const {
@@ -62,6 +68,22 @@ Array Lab::gradient(const View& x, const Pooling& pooling, const View& gy) {
   const cli::Timing timing = cli::measure([&] { pullback.run(gy, gx); }, task.bytes(), least_seconds);
   report(to_string(problem), task.algorithm(), timing, check_gradient(task.plan(), x, gy, gx));
   return gx;
+}
+
+SparseTensor Lab::pool(const SparseTensor& x, const SparsePooling& pooling) {
+  const Relation relation = x.coordinates()->relation(pooling.kernel, pooling.options);
+  const RowPooling rows(relation, pooling.reduction);
+  const std::string problem =
+      fmt::format("sparse {} f32 {}x{} k{} s{}", name(pooling.reduction.reducer), x.rows(), x.channels(),
+                  joined(relation.kernel().size.values()), joined(relation.kernel().stride.values()));
+  progress_.say("demo: " + problem);
+  Array y(x.type(), {rows.outputs(), x.channels()});
+  const std::int64_t bytes = static_cast<std::int64_t>(x.feats().bytes() + y.bytes()) + 4 * relation.edges();
+  const cli::Timing timing = cli::measure([&] { rows.run(x.feats(), y); }, bytes, least_seconds);
+  const SparseTensor result = cenote::pool(x, relation, pooling.reduction);
+  Verdict verdict = check(x, pooling, result.with_feats(std::move(y)));
+  report(problem, relation.group() != nullptr ? "grouped" : "gathered", timing, verdict);
+  return result;
 }
 
 Array Lab::product(const View& x, const Window& window) {

@@ -21,6 +21,8 @@ class Lab {
   Pooled pool_with_indices(const View& x, const Pooling& pooling);
   /// The gradient for a cotangent gy of the output.
   Array gradient(const View& x, const Pooling& pooling, const View& gy);
+  /// f32 features on i32 coordinates.
+  SparseTensor pool(const SparseTensor& x, const SparsePooling& pooling);
   /// The product of each window, by a callable of the demo's own.
   Array product(const View& x, const Window& window);
 

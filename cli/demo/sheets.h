@@ -13,4 +13,8 @@ Canvas gradient_sheet(Lab& lab, const Array& picture);
 Canvas volume_sheet(Lab& lab);
 Canvas signal_sheet(Lab& lab);
 
+/// The points of a street scan, (n, 6), as the mean colours of voxels.
+SparseTensor street_voxels(const Array& scan);
+Canvas street_sheet(Lab& lab, const Array& scan, const SparseTensor& voxels);
+
 }  // namespace cenote::demo

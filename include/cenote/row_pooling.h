@@ -91,6 +91,8 @@ class RowPullback {
  public:
   /// gx (inputs, C) of gy (outputs, C).
   Array operator()(const View& gy) const;
+  /// As above into memory of the caller's, which must not overlap gy.
+  void run(const View& gy, const MutableView& gx) const;
 
   struct Impl;
   explicit RowPullback(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

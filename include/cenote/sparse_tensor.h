@@ -11,7 +11,7 @@
 namespace cenote {
 
 /// How duplicate rows become one.
-enum class Merge : std::uint8_t { sum, mean, max, first };
+enum class Merge : std::uint8_t { sum, mean, max, min, first };
 
 /// Rows of features at lattice points. Cheap to copy: coordinates and features are shared and immutable.
 class SparseTensor {
@@ -43,7 +43,7 @@ class SparseTensor {
   /// The same rows with other features, (rows, any number of channels).
   SparseTensor with_feats(Array feats) const { return SparseTensor(coordinates_, std::move(feats), stride_); }
   /// Rows of equal coordinates as one, in first-seen order. Sums and means are taken in row order, halves in f32 with
-  /// one rounding; the maximum of numbers and NaN is NaN. Itself where rows are known to differ.
+  /// one rounding; maximum and minimum of numbers and NaN are NaN. Itself where rows are known to differ.
   SparseTensor coalesce(Merge merge) const;
   /// The array (batch_size, channels, extent), `fill` where there is no row. Throws std::invalid_argument naming a row
   /// that lies outside the extent.

@@ -3,6 +3,7 @@
 
 #include "autodiff/eager.h"
 #include "autodiff/pool_ops.h"
+#include "core/copy.h"
 #include "core/reject.h"
 #include "core/views.h"
 #include "ops/arrays.h"
@@ -119,21 +120,25 @@ DifferentiatedRows vjp(const RowPooling& pooling, const View& x) {
   return {std::move(y), RowPullback(std::move(back))};
 }
 
-Array RowPullback::operator()(const View& gy) const {
+void RowPullback::run(const View& gy, const MutableView& gx) const {
   const RowPooling::Impl& impl = *impl_->pooling.impl();
-  View expected;
-  expected.type = impl_->type;
-  expected.shape = {impl_->pooling.inputs(), impl_->width};
-  check_like(impl, "gy", gy, expected);
+  const Extents shape{impl_->pooling.inputs(), impl_->width};
+  check_view(impl.who, "gy", gy, impl_->type, {impl_->pooling.outputs(), impl_->width});
+  check_view(impl.who, "gx", gx, impl_->type, shape);
+  check_writable(impl.who, "gx", gx);
+  if (overlap(gy, gx)) reject(impl.who, "gx overlaps gy in memory: it must not");
+  if (gx.strides != row_major_strides(shape)) return copy_strided((*this)(gy), gx);
   std::optional<Array> copy;
   const View back = dense_rows(impl, "gy", gy, impl_->pooling.outputs(), copy);
-  Array gx(impl_->type, expected.shape);
-  if (impl_->winners) {
-    if (gx.size() > 0) routed_cotangent(impl, impl_->winners->values<std::int32_t>().data(), back, gx);
-    return gx;
-  }
+  if (element_count(shape) == 0) return;
+  if (impl_->winners) return routed_cotangent(impl, impl_->winners->values<std::int32_t>().data(), back, gx);
   Array scratch = scratch_for(impl, impl_->type, impl_->width);
   row_cotangent(impl, impl_->x ? View(*impl_->x) : View(), back, gx, static_cast<std::byte*>(scratch.data()));
+}
+
+Array RowPullback::operator()(const View& gy) const {
+  Array gx(impl_->type, {impl_->pooling.inputs(), impl_->width});
+  run(gy, gx);
   return gx;
 }
 

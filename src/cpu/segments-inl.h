@@ -25,8 +25,10 @@ HWY_INLINE Pack<Lane<T>> load_channels(const T* p, std::int64_t n) {
 }
 template <class T>
 HWY_INLINE void store_channels(Pack<Lane<T>> x, T* p, std::int64_t n) {
-  if (HWY_LIKELY(n >= lanes<T>()))
-    store(x, p);
+  if (HWY_LIKELY(n >= lanes<T>())) return store(x, p);
+  // As for masked loads: elsewhere masked lanes may be touched.
+  if constexpr (std::is_same_v<T, Lane<T>> && (HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4)))
+    hn::BlendedStore(x.v, hn::FirstN(Tag<T>(), static_cast<std::size_t>(n)), Tag<T>(), p);
   else
     store_first(x, p, n);
 }
@@ -145,122 +147,160 @@ struct StateCells {
   }
 };
 
-/// Lowers states and stores values.
+/// Where a pack of results goes: elements of y, elements of an array without gaps, and how many.
+struct Spot {
+  std::int64_t y, dense, n;
+};
+
+/// Lowers states and stores values. `by` divides them, or is the cell that they belong to.
 template <class C, class T>
 struct ValueSink {
+  using N = typename C::N;
   const C& carry;
   const RowPass& pass;
 
-  template <class State>
-  HWY_INLINE void operator()(const State& state, std::int64_t t, std::int64_t edges, std::int64_t c,
-                             std::int64_t n) const {
-    using N = typename C::N;
-    T* to = static_cast<T*>(pass.y) + t * pass.y_step + c;
-    N by;
-    if (pass.cells)
-      by = load_channels(static_cast<const T*>(pass.cells) + t * pass.y_step + c, n);
-    else
-      by = number<N>(pass.divides_by_edges ? static_cast<double>(HWY_MAX(edges, 1))
-                     : pass.divisors       ? pass.divisors[t]
-                                           : pass.divisor);
+  HWY_INLINE void operator()(const typename C::State& state, N by, Flags<Lane<T>>, Spot spot) const {
+    T* to = static_cast<T*>(pass.y) + spot.y;
     const N value = carry.reducer.lower(state, by);
     if (pass.stream)
       stream(value, to);
     else
-      store_channels(value, to, n);
+      store_channels(value, to, spot.n);
   }
 };
 
 /// Stores values and the rows that they came from.
 template <class C, class T>
 struct WinnerSink {
+  using N = typename C::N;
   const C& carry;
   const RowPass& pass;
 
-  template <class State>
-  HWY_INLINE void operator()(const State& state, std::int64_t t, std::int64_t edges, std::int64_t c,
-                             std::int64_t n) const {
-    using I = typename C::I;
-    store_channels(state.value, static_cast<T*>(pass.y) + t * pass.y_step + c, n);
-    store_rows(edges > 0 ? state.index : broadcast<I>(-1), pass.winners + t * pass.width + c, n);
+  HWY_INLINE void operator()(const typename C::State& state, N, Flags<Lane<T>> empty, Spot spot) const {
+    store_channels(state.value, static_cast<T*>(pass.y) + spot.y, spot.n);
+    store_rows(select(empty, broadcast<typename C::I>(-1), state.index), pass.winners + spot.dense, spot.n);
   }
 };
 
 /// Stores the two numbers that weights hang on.
 template <class C, class T>
 struct WeightSink {
+  using N = typename C::N;
   const C& carry;
   const RowPass& pass;
 
-  template <class State>
-  HWY_INLINE void operator()(const State& state, std::int64_t t, std::int64_t, std::int64_t c, std::int64_t n) const {
-    const State whole = carry.reducer.close(state, number<typename C::N>(pass.divisor));
-    store_channels(whole.part[0], static_cast<T*>(pass.y) + t * pass.y_step + c, n);
-    store_channels(carry.reducer.spread(whole.part[1]), static_cast<T*>(pass.second) + t * pass.y_step + c, n);
+  HWY_INLINE void operator()(const typename C::State& state, N by, Flags<Lane<T>>, Spot spot) const {
+    const typename C::State whole = carry.reducer.close(state, by);
+    store_channels(whole.part[0], static_cast<T*>(pass.y) + spot.y, spot.n);
+    store_channels(carry.reducer.spread(whole.part[1]), static_cast<T*>(pass.second) + spot.y, spot.n);
   }
 };
 
 /// Stores states as they are; their rows reach a pack beyond the last channel.
 template <class C, class T>
 struct StateSink {
+  using N = typename C::N;
   const C& carry;
   const RowPass& pass;
 
-  template <class State>
-  HWY_INLINE void operator()(const State& state, std::int64_t t, std::int64_t, std::int64_t c, std::int64_t) const {
-    carry.store_state(state, static_cast<Lane<T>*>(pass.y) + t * pass.y_step + c, pass.y_plane);
+  HWY_INLINE void operator()(const typename C::State& state, N, Flags<Lane<T>>, Spot spot) const {
+    carry.store_state(state, static_cast<Lane<T>*>(pass.y) + spot.y, pass.y_plane);
   }
 };
 
-/// Brings the rows of edges that come soon: they lie anywhere.
+/// The edges of one target.
+struct Edges {
+  std::int64_t first, count;
+};
+HWY_INLINE Edges edges_of(const sparse::Segments& segments, std::int64_t t) {
+  if (!segments.offsets) return {t, segments.source[t] >= 0};
+  return {segments.offsets[t], segments.offsets[t + 1] - segments.offsets[t]};
+}
+
+HWY_INLINE double divisor_of(const RowPass& pass, std::int64_t t, std::int64_t edges) {
+  if (pass.divides_by_edges) return static_cast<double>(HWY_MAX(edges, 1));
+  return pass.divisors ? pass.divisors[t] : pass.divisor;
+}
+
+/// Brings the rows of edges that come soon: they may lie anywhere.
 template <class T>
-HWY_INLINE void prefetch_rows(const RowPass& pass, std::int64_t first, std::int64_t count) {
-  constexpr std::int64_t ahead = 16, most_bytes = 512;
-  const std::int64_t last = HWY_MIN(first + count + ahead, pass.segments.edges);
-  const std::int64_t bytes = HWY_MIN(pass.width * static_cast<std::int64_t>(sizeof(T)), most_bytes);
-  for (std::int64_t e = first + ahead; e < last; ++e) {
-    const char* row =
-        reinterpret_cast<const char*>(static_cast<const T*>(pass.x) + pass.segments.source[e] * pass.x_step);
-    for (std::int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(row + b);
+class Ahead {
+ public:
+  explicit HWY_INLINE Ahead(const RowPass& pass) : pass_(pass), sources_(pass) {
+    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * pass.width;
+    row_bytes_ = HWY_MIN(bytes, 512);
+    // Rows that stay in the caches need no help.
+    rows_ = pass.segments.offsets && pass.segments.source && bytes * pass.segments.sources > (8 << 20);
   }
-}
+  HWY_INLINE void operator()(Edges edges) const {
+    constexpr std::int64_t ahead = 16;
+    const std::int64_t last = rows_ ? HWY_MIN(edges.first + edges.count + ahead, pass_.segments.edges) : 0;
+    for (std::int64_t e = edges.first + ahead; e < last; ++e) {
+      const char* row = reinterpret_cast<const char*>(sources_.at(sources_.row(e), 0));
+      for (std::int64_t b = 0; b < row_bytes_; b += 64) __builtin_prefetch(row + b);
+    }
+  }
 
-template <int U, class C, class Cells, class Sink>
-HWY_INLINE std::int64_t reduce_packs(const C& carry, const Cells& cells, const Sink& sink, std::int64_t t,
-                                     std::int64_t owner, std::int64_t first, std::int64_t count, std::int64_t c,
-                                     std::int64_t width) {
-  const std::int64_t L = lanes<typename LaneOf<typename C::N>::type>();
-  for (; c + U * L <= width; c += U * L) {
+ private:
+  const RowPass& pass_;
+  Sources<T> sources_;
+  std::int64_t row_bytes_;
+  bool rows_;
+};
+
+/// One target, or a piece of one, U packs of channels at a time.
+template <class C, class T, class Cells, class Sink>
+struct RowFold {
+  using N = typename C::N;
+  static constexpr std::int64_t stage = 1024;
+  const RowPass& pass;
+  const C& carry;
+  const Cells& cells;
+  const Sink& sink;
+
+  template <int U>
+  HWY_INLINE void packs(std::int64_t t, Edges edges, std::int64_t c, std::int64_t n) const {
+    const std::int64_t L = lanes<T>(), owner = pass.owners ? pass.owners[t] : t;
     typename C::State state[U];
-    fold<U>(
-        carry, count, [&](std::int64_t j, int u) CENOTE_INLINED { return cells(owner, first + j, c + u * L, L); },
-        state);
-    each<U>([&](int u) CENOTE_INLINED { sink(state[u], t, count, c + u * L, L); });
+    each<U>([&](int u) CENOTE_INLINED { state[u] = carry.identity(); });
+    if (HWY_LIKELY(edges.count > 0))
+      fold<U>(
+          carry, edges.count,
+          [&](std::int64_t j, int u) CENOTE_INLINED { return cells(owner, edges.first + j, c + u * L, n); }, state);
+    each<U>([&](int u) CENOTE_INLINED { finish(state[u], t, edges, c + u * L, n); });
   }
-  return c;
-}
-
-/// One target, or a piece of its owner, from the edges [first, first + count).
-template <class C, class Cells, class Sink>
-HWY_INLINE void reduce_row(const C& carry, const Cells& cells, const Sink& sink, std::int64_t t, std::int64_t owner,
-                           std::int64_t first, std::int64_t count, std::int64_t width) {
-  const std::int64_t L = lanes<typename LaneOf<typename C::N>::type>();
-  std::int64_t c = 0;
-  if (HWY_LIKELY(count > 0)) {
-    if constexpr (packs_in_flight<C>() > 1)
-      c = reduce_packs<packs_in_flight<C>()>(carry, cells, sink, t, owner, first, count, c, width);
-    c = reduce_packs<1>(carry, cells, sink, t, owner, first, count, c, width);
+  HWY_INLINE void finish(const typename C::State& state, std::int64_t t, Edges edges, std::int64_t c,
+                         std::int64_t n) const {
+    const Spot spot{t * pass.y_step + c, t * pass.width + c, n};
+    const N by = pass.cells ? load_channels(static_cast<const T*>(pass.cells) + spot.y, n)
+                            : number<N>(divisor_of(pass, t, edges.count));
+    sink(state, by, number<N>(static_cast<double>(HWY_MIN(edges.count, 1))) == number<N>(0), spot);
   }
-  for (; c < width; c += L) {
+  /// Few long rows, one after the other: memory is read in the order of its addresses.
+  HWY_INLINE void wide(std::int64_t t, Edges edges, std::int64_t from, std::int64_t to) const {
+    const std::int64_t L = lanes<T>(), owner = pass.owners ? pass.owners[t] : t;
+    HWY_ALIGN Lane<T> sums[stage];
+    for (std::int64_t j = 0; j < edges.count; ++j)
+      for (std::int64_t c = from; c < to; c += L) {
+        const typename C::State cell = cells(owner, edges.first + j, c, L);
+        carry.store_state(j == 0 ? cell : carry.combine(carry.load_state(sums + (c - from), 0, 0), cell),
+                          sums + (c - from), 0);
+      }
+    for (std::int64_t c = from; c < to; c += L) finish(carry.load_state(sums + (c - from), 0, 0), t, edges, c, L);
+  }
+  HWY_INLINE void operator()(std::int64_t t, Edges edges) const {
+    constexpr int U = packs_in_flight<C>();
+    const std::int64_t L = lanes<T>(), width = pass.width;
+    std::int64_t c = 0;
+    if constexpr (U > 1)
+      if (width > U * L && !pass.segments.source && edges.count > 1 && edges.count <= group_cells)
+        for (; c + L <= width; c = HWY_MIN(c + stage, width / L * L))
+          wide(t, edges, c, HWY_MIN(c + stage, width / L * L));
+    for (; c + U * L <= width; c += U * L) packs<U>(t, edges, c, L);
     // The last pack of a row overlaps the one before it.
-    const std::int64_t at = c + L <= width ? c : HWY_MAX(width - L, 0), n = HWY_MIN(L, width);
-    typename C::State state[1] = {carry.identity()};
-    if (HWY_LIKELY(count > 0))
-      fold<1>(
-          carry, count, [&](std::int64_t j, int) CENOTE_INLINED { return cells(owner, first + j, at, n); }, state);
-    sink(state[0], t, count, at, n);
+    for (; c < width; c += L) packs<1>(t, edges, c + L <= width ? c : HWY_MAX(width - L, 0), HWY_MIN(L, width));
   }
-}
+};
 
 /// Targets [begin, end) of a pass.
 template <class C, class T, template <class, class> class Cells, template <class, class> class Sink>
@@ -268,13 +308,12 @@ void reduce_segments(const RowPass& pass) {
   const C carry = make_carry<C>(pass);
   const Cells<C, T> cells(carry, pass);
   const Sink<C, T> sink{carry, pass};
-  const std::int64_t* offsets = pass.segments.offsets;
-  const std::int32_t* source = pass.segments.source;
+  const RowFold<C, T, Cells<C, T>, Sink<C, T>> fold_row{pass, carry, cells, sink};
+  const Ahead<T> ahead(pass);
   for (std::int64_t t = pass.begin; t < pass.end; ++t) {
-    const std::int64_t first = offsets ? offsets[t] : t;
-    const std::int64_t count = offsets ? offsets[t + 1] - first : source[t] >= 0;
-    if (offsets && source) prefetch_rows<T>(pass, first, count);
-    reduce_row(carry, cells, sink, t, pass.owners ? pass.owners[t] : t, first, count, pass.width);
+    const Edges edges = edges_of(pass.segments, t);
+    ahead(edges);
+    fold_row(t, edges);
   }
 }
 

@@ -40,6 +40,12 @@ std::string resolve(const std::string& path) {
 
 }  // namespace
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > 40 ? out + "..." : out;
+}
+
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   // O_NONBLOCK: a pipe without a writer is refused below instead of waited for.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

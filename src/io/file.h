@@ -4,8 +4,12 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace cenote::io {
+
+/// Bytes of a file as they may stand in an error message: short, on one line, printable.
+std::string printable(std::string_view text);
 
 /// A whole regular file, mapped read-only; throws FileError when it cannot be. The bytes live as long as the object.
 class MappedFile {

@@ -29,13 +29,6 @@ constexpr Spelling spellings[] = {{Type::f16, "<f2"},    {Type::bf16, "<V2"}, {T
                                   {Type::u8, "|u1"},     {Type::u16, "<u2"},  {Type::u32, "<u4"}, {Type::u64, "<u8"},
                                   {Type::boolean, "|b1"}};
 
-// Bytes of a file as they may stand in an error message: short, on one line, printable.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > 40 ? out + "..." : out;
-}
-
 struct Header {
   std::string_view descr;
   bool fortran_order = false;

@@ -24,6 +24,8 @@ Sum<T> merge_channel(const T* x, std::int64_t width, const std::int32_t* rows, s
     const auto value = static_cast<Sum<T>>(x[rows[i] * width]);
     if (merge == Merge::max)
       result = result != result || result >= value ? result : value;
+    else if (merge == Merge::min)
+      result = result != result || result <= value ? result : value;
     else
       result += value;
   }

@@ -41,7 +41,8 @@ TEST(Cenote, TellsItsVersion) {
 }
 
 TEST(Cenote, HelpHasExamplesForEveryCommand) {
-  for (const std::string command : {"", "pool", "grad", "plan", "bench", "demo"}) {
+  for (const std::string command :
+       {"", "pool", "grad", "sparse-pool", "voxelize", "plan", "bench", "sparse-bench", "demo"}) {
     const Outcome outcome = command.empty() ? run_cenote({"--help"}) : run_cenote({command, "--help"});
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.err, "");
@@ -64,7 +65,9 @@ TEST(Cenote, HelpHasExamplesForEveryCommand) {
 
 TEST(Cenote, WrongUsageHasStatusTwo) {
   expect_error({}, 2, "A subcommand is required (see cenote --help)");
-  expect_error({"fly"}, 2, "'fly' is no command: pool, grad, plan, bench or demo (see cenote --help)");
+  expect_error(
+      {"fly"}, 2,
+      "'fly' is no command: pool, grad, sparse-pool, voxelize, plan, bench, sparse-bench or demo (see cenote --help)");
   expect_error({"--fast"}, 2, "A subcommand is required (see cenote --help)");
   expect_error({"pool"}, 2, "IN is required (see cenote pool --help)");
   expect_error({"pool", "x.npy"}, 2, "OUT is required (see cenote pool --help)");
@@ -250,7 +253,11 @@ TEST(Demo, AgreesWithTheOracleAndDrawsItsSheets) {
     })) << name(reducer);
   }
   EXPECT_TRUE(contains(outcome.out, " ties=split vjp "));
-  for (const char* sheet : {"cenote.png", "picture.png", "winners.png", "gradients.png", "volume.png", "signal.png"}) {
+  for (const Reducer reducer : all_reducers) {
+    EXPECT_TRUE(contains(outcome.out, "\nsparse " + std::string(name(reducer)) + " f32 ")) << name(reducer);
+  }
+  for (const char* sheet :
+       {"cenote.png", "picture.png", "winners.png", "gradients.png", "volume.png", "signal.png", "street.png"}) {
     const Array pixels = io::read_png((folder / "sheets") + "/" + sheet);
     EXPECT_EQ(pixels.rank(), 3);
     EXPECT_GT(pixels.shape()[1], 1000);
