@@ -110,25 +110,27 @@ class LineSweep {
   HWY_INLINE void gather(const T* line, std::int64_t taps, std::int64_t count, std::int64_t end, A* to) {
     const std::int64_t L = lanes<A>(), safe = end - (taps - 1) * step_ - L;
     std::int64_t i = 0;
-    const auto cell = [&](std::int64_t at, std::int64_t j) CENOTE_INLINED {
-      return carry_.cell(line + at + j * step_, j * pass_.id_scale, [](const T* p) CENOTE_INLINED { return load(p); });
+    const auto whole = [&](std::int64_t j) CENOTE_INLINED {
+      return carry_.cell(line + i + j * step_, j * pass_.id_scale, [](const T* p) CENOTE_INLINED { return load(p); });
+    };
+    const auto part = [&](std::int64_t j) CENOTE_INLINED {
+      const std::int64_t room = HWY_MAX(HWY_MIN(end - i - j * step_, L), 0);
+      return carry_.cell(line + i + j * step_, j * pass_.id_scale,
+                         [&](const T* p) CENOTE_INLINED { return load_first(p, room); });
     };
     if (taps == 4)
-      for (; i < count && i <= safe; i += L)
-        carry_.store_state(
-            carry_.combine(carry_.combine(cell(i, 0), cell(i, 1)), carry_.combine(cell(i, 2), cell(i, 3))), to + i,
-            plane_);
-    for (; i < count; i += L) {
-      State state;
-      for (std::int64_t j = 0; j < taps; ++j) {
-        const std::int64_t room = HWY_MIN(end - i - j * step_, L);
-        const State next = carry_.cell(line + i + j * step_, j * pass_.id_scale,
-                                       [&](const T* p) CENOTE_INLINED { return load_first(p, HWY_MAX(room, 0)); });
-        state = j == 0 ? next : carry_.combine(state, next);
-      }
-      carry_.store_state(state, to + i, plane_);
-    }
+      for (; i < count && i <= safe; i += L) carry_.store_state(few(4, whole), to + i, plane_);
+    for (; i < count; i += L) carry_.store_state(few(taps, part), to + i, plane_);
   }
+  /// One to four cells, joined as doubling joins them: bits must not depend on where a line is cut.
+  template <class Cell>
+  HWY_INLINE State few(std::int64_t taps, const Cell& cell) const {
+    if (taps == 1) return cell(0);
+    if (taps == 2) return carry_.combine(cell(0), cell(1));
+    if (taps == 3) return carry_.combine(cell(0), carry_.combine(cell(1), cell(2)));
+    return carry_.combine(carry_.combine(cell(0), cell(1)), carry_.combine(cell(2), cell(3)));
+  }
+
   /// States of single cells from `first` on; outside the line they are those of nothing.
   HWY_INLINE void read(const T* src, std::int64_t first, std::int64_t count) {
     const std::int64_t L = lanes<A>(), low = std::clamp<std::int64_t>(-first, 0, count);
