@@ -107,7 +107,7 @@ class LineSweep {
     gather(line, 4, count + reach_ - 3 * step_, count + reach_, cells_);
   }
   /// to[i] = the fold of `taps` cells from line[i] on; `end` elements may be read.
-  HWY_INLINE void gather(const T* line, std::int64_t taps, std::int64_t count, std::int64_t end, A* to) {
+  HWY_NOINLINE void gather(const T* line, std::int64_t taps, std::int64_t count, std::int64_t end, A* to) {
     const std::int64_t L = lanes<A>(), safe = end - (taps - 1) * step_ - L;
     std::int64_t i = 0;
     const auto whole = [&](std::int64_t j) CENOTE_INLINED {
@@ -132,7 +132,7 @@ class LineSweep {
   }
 
   /// States of single cells from `first` on; outside the line they are those of nothing.
-  HWY_INLINE void read(const T* src, std::int64_t first, std::int64_t count) {
+  HWY_NOINLINE void read(const T* src, std::int64_t first, std::int64_t count) {
     const std::int64_t L = lanes<A>(), low = std::clamp<std::int64_t>(-first, 0, count);
     const std::int64_t high = std::clamp<std::int64_t>(axis_.n * unit_ - first, low, count);
     for (std::int64_t i = 0; i < low; i += L) carry_.store_state(carry_.identity(), cells_ + i, plane_);
@@ -146,7 +146,7 @@ class LineSweep {
   HWY_INLINE void put(const State& state, std::int64_t i) { carry_.store_state(state, cells_ + i, plane_); }
 
   /// to[i] = a[i] joined with b[i + shift], which lies `taps` taps after it.
-  HWY_INLINE void join(const A* a, const A* b, std::int64_t shift, std::int64_t taps, std::int64_t count, A* to,
+  HWY_NOINLINE void join(const A* a, const A* b, std::int64_t shift, std::int64_t taps, std::int64_t count, A* to,
                        std::int64_t to_plane) {
     const std::int64_t L = lanes<A>(), id = taps * pass_.id_scale;
     std::int64_t i = 0;
@@ -190,13 +190,13 @@ class LineSweep {
     }
     join(sums_, cells_, done * step_, done, count, to, to_plane);
   }
-  HWY_INLINE void copy(std::int64_t count, A* to, std::int64_t to_plane) {
+  HWY_NOINLINE void copy(std::int64_t count, A* to, std::int64_t to_plane) {
     for (std::int64_t i = 0; i < count; i += lanes<A>())
       carry_.store_state(carry_.load_state(cells_ + i, plane_, 0), to + i, to_plane);
   }
 
   /// Winners are numbered from the first real cell; where all are as low as nothing, that one has won.
-  HWY_INLINE void renumber(std::int64_t begin, std::int64_t end, A* dst) {
+  HWY_NOINLINE void renumber(std::int64_t begin, std::int64_t end, A* dst) {
     using I = IndexLane<A>;
     for (std::int64_t o = begin; o < end && o * axis_.stride < axis_.low; ++o) {
       const auto tap = static_cast<I>(axis_.span(o).tap * pass_.id_scale);
