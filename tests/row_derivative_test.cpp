@@ -271,5 +271,24 @@ TEST(RowDerivative, APullbackKeepsWhatItNeeds) {
   EXPECT_TRUE(holds((*back)(array({2, 1}, {3, 5})), {4, 1}, {0, 3, 5, 0}));
 }
 
+TEST(RowDerivative, APullbackIsAnOperationItself) {
+  const auto coords = Coordinates::make(Array({3, 2}, std::vector<std::int32_t>{0, 0, 0, 1, 0, 2}));
+  const Array x({3, 1}, {1.0, 2.0, 2.5}), gy({3, 1}, {1.0, -2.0, 0.5}), v({3, 1}, {0.3, 1.0, -1.0});
+  for (const Reducer reducer : {Reducer::max, Reducer::avg, Reducer::smooth_max, Reducer::lp}) {
+    const RowPooling pooling(relate(coords, {3, 1}), {.reducer = reducer});
+    const RowPullback back = vjp(pooling, x).pullback;
+    const LinearizedPullback along = jvp(back, gy, v, gy);
+    const Array bent = hvp(pooling, x, gy, v), plain = back(gy);
+    const DifferentiatedRowPullback twice = vjp(back, gy);
+    const Cotangents cotangents = twice.pullback(v);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      EXPECT_DOUBLE_EQ(along.dgx.at<double>({i, 0}), plain.at<double>({i, 0}) + bent.at<double>({i, 0}));
+      EXPECT_EQ(twice.gx.at<double>({i, 0}), plain.at<double>({i, 0}));
+      EXPECT_EQ(cotangents.x.at<double>({i, 0}), bent.at<double>({i, 0}));
+      EXPECT_EQ(cotangents.gy.at<double>({i, 0}), jvp(pooling, x, v).dy.at<double>({i, 0}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cenote::test

@@ -295,5 +295,20 @@ TEST(SparsePool, NothingIsPooledToNothing) {
   EXPECT_EQ(pooling.with_rows(thin.feats()).rows.shape(), (Extents{1, 0}));
 }
 
+TEST(SparseTargets, KeepTheBatchesOfTheInput) {
+  const SparseTensor x(Array({2, 2}, std::vector<std::int32_t>{0, 1, 1, 1}), Array({2, 1}, {1.0F, 2.0F}), {}, 2);
+  const auto targets = Coordinates::make(Array({1, 2}, std::vector<std::int32_t>{0, 0}));
+  for (const SparseTensor& y : {pool(x, {.options = {.targets = targets}}), pool_transpose(x, {2, 2}, targets)}) {
+    EXPECT_EQ(y.batch_size(), 2);
+    EXPECT_EQ(global_sum_pool(y).shape(), (Extents{2, 1}));
+  }
+}
+
+TEST(Coordinates, RefusesMoreBatchesThanRowsCanName) {
+  const Array row({1, 2}, std::vector<std::int32_t>{0, 0}), far({1, 2}, std::vector<std::int32_t>{INT32_MAX, 0});
+  EXPECT_THROW(Coordinates::make(row, {.batch_size = std::int64_t{1} << 62}), std::invalid_argument);
+  EXPECT_THROW(Coordinates::make(far), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace cenote::test

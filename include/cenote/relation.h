@@ -66,7 +66,8 @@ struct RelationArrays {
 /// threads at once. Arrays that a route does not need are made when they are first asked for.
 class Relation {
  public:
-  /// Checks the arrays against the input's coordinates; throws std::invalid_argument where an edge is out of range.
+  /// Checks that the arrays fit each other and the number of the input's rows; throws std::invalid_argument where an
+  /// edge is out of range or out of order. That the edges are those of the kernel is not checked.
   static Relation load(std::shared_ptr<const Coordinates> input, const RelationArrays& arrays);
   RelationArrays save() const;
 
@@ -93,7 +94,8 @@ class Relation {
   const Array& input_offsets() const;
   const Array& input_edges() const;
 
-  /// Where every input feeds at most one output: i32 (inputs), that output's row or -1. Otherwise nullptr.
+  /// Where the kernel lets every input feed at most one output: i32 (inputs), that output's row or -1. Otherwise, and
+  /// for transposed and loaded relations, nullptr.
   const Array* group() const;
   /// Whether the edges of every output are consecutive inputs and in_row counts 0, 1, 2, …
   bool contiguous() const noexcept;

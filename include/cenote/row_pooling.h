@@ -96,6 +96,7 @@ class RowPullback {
 
   struct Impl;
   explicit RowPullback(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const noexcept { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;
@@ -111,5 +112,24 @@ Linearized jvp(const RowPooling& pooling, const View& x, const View& dx);
 DifferentiatedRows vjp(const RowPooling& pooling, const View& x);
 /// The second derivative of <gy, y> at x, times v.
 Array hvp(const RowPooling& pooling, const View& x, const View& gy, const View& v);
+
+/// A pullback is an operation itself, of x and gy. Its value, and its derivative along (dx, dgy).
+LinearizedPullback jvp(const RowPullback& pullback, const View& gy, const View& dx, const View& dgy);
+
+/// Takes cotangents of a pulled back gx back to the x and the gy that it came from.
+class SecondRowPullback {
+ public:
+  SecondRowPullback(RowPullback pullback, const View& gy) : pullback_(std::move(pullback)), gy_(gy) {}
+  Cotangents operator()(const View& h) const;
+
+ private:
+  RowPullback pullback_;
+  Array gy_;
+};
+struct DifferentiatedRowPullback {
+  Array gx;
+  SecondRowPullback pullback;
+};
+DifferentiatedRowPullback vjp(const RowPullback& pullback, const View& gy);
 
 }  // namespace cenote

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "autodiff/eager.h"
+#include "autodiff/language.h"
 #include "autodiff/pool_ops.h"
 #include "core/copy.h"
 #include "core/reject.h"
@@ -177,6 +178,49 @@ Array hvp(const RowPooling& pooling, const View& x, const View& gy, const View& 
   const autodiff::Maybe bent =
       autodiff::curve(tracer, autodiff::family(pooling), tracer.borrow(x), tracer.borrow(gy), tracer.borrow(v));
   return bent ? tracer.take(*bent) : Array::zeros(x.type, x.shape);
+}
+
+namespace {
+
+/// The second derivative where a pullback was made; without an x it is zero.
+Array bent(const RowPullback::Impl& at, const View& gy, const View& v) {
+  if (at.x) return hvp(at.pooling, *at.x, gy, v);
+  return Array::zeros(at.type, {at.pooling.inputs(), at.width});
+}
+
+void check_tangent(const RowPullback::Impl& at, const char* what, const View& view) {
+  check_view(at.pooling.impl()->who, what, view, at.type, {at.pooling.inputs(), at.width});
+}
+
+}  // namespace
+
+LinearizedPullback jvp(const RowPullback& pullback, const View& gy, const View& dx, const View& dgy) {
+  const RowPullback::Impl& at = pullback.impl();
+  check_tangent(at, "dx", dx);
+  Array gx = pullback(gy), along_gy = pullback(dgy);
+  if (!at.x) return {std::move(gx), std::move(along_gy)};
+  autodiff::EagerTracer tracer;
+  const autodiff::Value sum = autodiff::add(tracer, tracer.hold(std::move(along_gy)), tracer.hold(bent(at, gy, dx)));
+  return {std::move(gx), tracer.take(sum)};
+}
+
+DifferentiatedRowPullback vjp(const RowPullback& pullback, const View& gy) {
+  return {pullback(gy), SecondRowPullback(pullback, gy)};
+}
+
+Cotangents SecondRowPullback::operator()(const View& h) const {
+  const RowPullback::Impl& at = pullback_.impl();
+  check_tangent(at, "h", h);
+  const autodiff::Gapless along(h);
+  Array dy(at.type, {at.pooling.outputs(), at.width});
+  const RowPooling::Impl& impl = *at.pooling.impl();
+  if (at.winners) {
+    if (dy.size() > 0) routed_tangent(impl, at.winners->values<std::int32_t>().data(), along.view, dy);
+  } else {
+    Array scratch = scratch_for(impl, at.type, at.width);
+    row_tangent(impl, at.x ? View(*at.x) : along.view, along.view, dy, static_cast<std::byte*>(scratch.data()));
+  }
+  return {bent(at, gy_, h), std::move(dy)};
 }
 
 }  // namespace cenote

@@ -147,7 +147,7 @@ class LineSweep {
 
   /// to[i] = a[i] joined with b[i + shift], which lies `taps` taps after it.
   HWY_NOINLINE void join(const A* a, const A* b, std::int64_t shift, std::int64_t taps, std::int64_t count, A* to,
-                       std::int64_t to_plane) {
+                         std::int64_t to_plane) {
     const std::int64_t L = lanes<A>(), id = taps * pass_.id_scale;
     std::int64_t i = 0;
     for (; i + 2 * L <= count; i += 2 * L) {

@@ -15,6 +15,7 @@ namespace cenote {
 namespace {
 
 void check_reduction(const std::string& who, const Reduction& reduction) {
+  if (name(reduction.reducer).empty()) reject(who, "reducer = ", static_cast<int>(reduction.reducer), ": is none");
   const Traits of = traits(reduction.reducer);
   if (reduction.reducer == Reducer::smooth_max && (!std::isfinite(reduction.beta) || reduction.beta == 0))
     reject(who, "beta = ", reduction.beta, ": must be finite and not 0");
@@ -88,7 +89,7 @@ RowPooling::RowPooling(const Relation& relation, const Reduction& reduction) {
 RowPooling RowPooling::global(const std::shared_ptr<const Coordinates>& coords, const Reduction& reduction) {
   const std::string who = "global_" + name_of(reduction);
   if (!coords) reject(who, "coords is null: coordinates are needed");
-  if (reduction.divisor.rule() == EdgeDivisor::Rule::volume)
+  if (traits(reduction.reducer).counts == Counts::divisor && reduction.divisor.rule() == EdgeDivisor::Rule::volume)
     reject(who, "divisor = volume: only windows have one; must be count or a number");
   auto impl = std::make_shared<Impl>(who, reduction, std::make_unique<sparse::Incidence>(coords));
   check_empty(*impl);

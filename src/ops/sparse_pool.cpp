@@ -49,6 +49,15 @@ void check_relation(const SparseTensor& x, const Relation& relation) {
                sparse::row_text(a, i), " in x");
 }
 
+/// The outputs of a relation, with no fewer batches than x: a global pool of the result has them all.
+std::shared_ptr<const Coordinates> outputs_of(const SparseTensor& x, const Relation& relation) {
+  auto output = relation.output();
+  const std::int64_t batches = x.batch_size();
+  if (output->batch_size() >= batches) return output;
+  if (output->known_unique()) return sparse::made_coordinates(Array(output->array()), output->impl().range, batches);
+  return Coordinates::make(output->array(), {.batch_size = batches, .assume_unique = true});
+}
+
 }  // namespace
 
 RowPooling row_pooling(const SparseTensor& x, const SparsePooling& pooling) {
@@ -62,21 +71,21 @@ SparseTensor pool(const SparseTensor& x, const SparsePooling& pooling) {
 SparseTensor pool(const SparseTensor& x, const Relation& relation, const Reduction& reduction) {
   check_relation(x, relation);
   const Extents stride = stride_after("pool", x, relation);
-  return SparseTensor(relation.output(), RowPooling(relation, reduction)(x.feats()), stride);
+  return SparseTensor(outputs_of(x, relation), RowPooling(relation, reduction)(x.feats()), stride);
 }
 
 SparsePooledRows pool_with_rows(const SparseTensor& x, const SparsePooling& pooling) {
   const Relation relation = x.coordinates()->relation(pooling.kernel, pooling.options);
   const Extents stride = stride_after("pool", x, relation);
   PooledRows pooled = RowPooling(relation, pooling.reduction).with_rows(x.feats());
-  return {SparseTensor(relation.output(), std::move(pooled.values), stride), std::move(pooled.rows)};
+  return {SparseTensor(outputs_of(x, relation), std::move(pooled.values), stride), std::move(pooled.rows)};
 }
 
 SparseTensor pool_transpose(const SparseTensor& x, const Kernel& kernel,
                             const std::shared_ptr<const Coordinates>& targets) {
   const Relation relation = relate_transposed(x.coordinates(), kernel, targets);
   const Extents stride = stride_after("pool_transpose", x, relation);
-  return SparseTensor(relation.output(), RowPooling(relation, {.reducer = Reducer::avg})(x.feats()), stride);
+  return SparseTensor(outputs_of(x, relation), RowPooling(relation, {.reducer = Reducer::avg})(x.feats()), stride);
 }
 
 SparseTensor upsample(const SparseTensor& x, const PerAxis& scale, const std::shared_ptr<const Coordinates>& targets) {
@@ -91,7 +100,7 @@ SparseTensor upsample(const SparseTensor& x, const PerAxis& scale, const std::sh
   }
   const Relation relation = relate_transposed(x.coordinates(), {size, s, padding, 1}, targets);
   const Extents stride = stride_after("upsample", x, relation);
-  return SparseTensor(relation.output(), RowPooling::multilinear(relation)(x.feats()), stride);
+  return SparseTensor(outputs_of(x, relation), RowPooling::multilinear(relation)(x.feats()), stride);
 }
 
 Array global_pool(const SparseTensor& x, const Reduction& reduction) {

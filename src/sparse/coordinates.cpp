@@ -45,20 +45,22 @@ std::int64_t check_batches(const Rows& rows, const Range& range, const Coordinat
     while (rows.at(row, 0) >= 0) ++row;
     reject(who, "coords row ", row, " is ", row_text(rows, row), ": batch ids must be at least 0");
   }
-  if (range.high[0] == INT64_MAX) reject(who, "batch id ", range.high[0], ": must be below ", INT64_MAX);
+  if (range.high[0] >= most_rows) reject(who, "batch id ", range.high[0], ": must be below ", most_rows);
   const std::int64_t present = rows.count > 0 ? range.high[0] + 1 : 0;
   std::int64_t batches = options.batch_size.value_or(present);
   if (batches < present)
     reject(who, "batch_size = ", batches, ": must be at least ", present, ", the highest batch id + 1");
+  if (batches > most_rows) reject(who, "batch_size = ", batches, ": must be at most ", most_rows);
   if (!options.batch_counts) return batches;
   const std::vector<std::int64_t>& counts = *options.batch_counts;
   const auto given = static_cast<std::int64_t>(counts.size());
   if (given < present) reject(who, "batch_counts has ", given, " entries: must have one per batch, at least ", present);
   if (options.batch_size && given != batches)
     reject(who, "batch_counts has ", given, " entries: batch_size = ", batches, " needs one per batch");
+  for (std::size_t b = 0; b < counts.size(); ++b)
+    if (counts[b] < 0) reject(who, "batch_counts[", b, "] = ", counts[b], ": must be at least 0");
   const std::vector<std::int64_t> actual = count_batches(rows, given);
   for (std::size_t b = 0; b < counts.size(); ++b) {
-    if (counts[b] < 0) reject(who, "batch_counts[", b, "] = ", counts[b], ": must be at least 0");
     if (counts[b] != actual[b])
       reject(who, "batch_counts[", b, "] = ", counts[b], ": must be ", actual[b], ", the rows of that batch");
   }

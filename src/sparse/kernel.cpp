@@ -117,6 +117,7 @@ Shape check_kernel(std::string_view who, const Kernel& kernel, int dimension) {
 }
 
 void apply_policy(std::string_view who, Shape& shape, const RelateOptions& options) {
+  if (options.policy > Policy::minkowski) reject(who, "policy = ", static_cast<int>(options.policy), ": is none");
   if (options.extent && options.policy != Policy::dense)
     reject(who, "extent with policy ", name(options.policy), ": only policy dense has an extent");
   if (options.targets && options.order) reject(who, "order with targets: the rows are the targets in their own order");

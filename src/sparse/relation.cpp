@@ -227,6 +227,8 @@ Relation Relation::load(std::shared_ptr<const Coordinates> input, const Relation
   const auto facts = arrays.facts.values<std::int64_t>();
   if (facts[0] != input->rows())
     reject(load_name, "facts[0] = ", facts[0], " inputs: the coordinates have ", input->rows(), " rows");
+  if (facts[1] < 0 || facts[1] > most_rows)
+    reject(load_name, "facts[1] = ", facts[1], " batches: must be from 0 to ", most_rows);
   if (facts[2] < 0 || facts[2] > static_cast<std::int64_t>(Policy::minkowski) || facts[3] < 0 || facts[3] > 1)
     reject(load_name, "facts = (", facts[2], ", ", facts[3], "): must name a policy, 0 to 2, and 0 or 1");
   auto impl = std::make_shared<Impl>();
