@@ -1,0 +1,34 @@
+// What the functions of the module make of their array argument: run it, describe it, or record it.
+#pragma once
+
+#include <string_view>
+
+#include <cenote/plan.h>
+#include <nanobind/nanobind.h>
+
+namespace cenote::python {
+
+namespace nb = nanobind;
+
+/// Stands for the array while jvp, vjp and hvp ask a function what it does: the function returns an operation.
+struct Probe {
+  nb::object value;
+};
+
+/// A dense pooling as an operation, to be differentiated or planned.
+struct PoolingOperation {
+  Pooling pooling;
+  nb::tuple jvp(nb::handle x, nb::handle dx) const;
+  nb::tuple vjp(nb::handle x) const;
+  nb::object hvp(nb::handle x, nb::handle gy, nb::handle v) const;
+};
+
+/// Pools x, which is an array, a Probe, a Tensor or a Var of a graph.
+nb::object apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant);
+
+// Each part of the module.
+void bind_dense(nb::module_& m);
+void bind_derivatives(nb::module_& m);
+void bind_plan(nb::module_& m);
+
+}  // namespace cenote::python
