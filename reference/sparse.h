@@ -10,11 +10,11 @@
 
 namespace reference {
 
-__extension__ using Wide = __int128;
+__extension__ using Big = __int128;
 
 /// (batch, coordinates), or the same as numbers that may be out of any range.
 using Row = std::vector<std::int64_t>;
-using WideRow = std::vector<Wide>;
+using WideRow = std::vector<Big>;
 
 enum class SparsePolicy { lattice, dense, minkowski };
 enum class SparseOrder { first_seen, sorted };
@@ -44,7 +44,7 @@ struct SparseProblem {
   std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
 };
 
-inline Wide floor_of(Wide c, Wide s) { return c / s - (c % s < 0 ? 1 : 0); }
+inline Big floor_of(Big c, Big s) { return c / s - (c % s < 0 ? 1 : 0); }
 
 /// Every combination of one number per axis from [0, size), first axis slowest.
 inline std::vector<std::vector<std::int64_t>> combinations(const std::vector<std::int64_t>& size) {
@@ -75,8 +75,8 @@ inline bool exists(const SparseProblem& p, const WideRow& row) {
   for (std::size_t a = 1; a < row.size(); ++a) {
     if (row[a] < p.lowest || row[a] > p.highest) return false;
     if (!p.extent) continue;
-    const Wide room = Wide{(*p.extent)[a - 1]} + 2 * p.kernel.padding[a - 1] -
-                      Wide{p.kernel.size[a - 1] - 1} * p.kernel.dilation[a - 1] - 1;
+    const Big room = Big{(*p.extent)[a - 1]} + 2 * p.kernel.padding[a - 1] -
+                     Big{p.kernel.size[a - 1] - 1} * p.kernel.dilation[a - 1] - 1;
     if (row[a] < 0 || row[a] > room / p.kernel.stride[a - 1]) return false;
   }
   return true;
@@ -84,7 +84,7 @@ inline bool exists(const SparseProblem& p, const WideRow& row) {
 
 inline Row narrow(const WideRow& row) {
   Row result;
-  for (const Wide c : row) result.push_back(static_cast<std::int64_t>(c));
+  for (const Big c : row) result.push_back(static_cast<std::int64_t>(c));
   return result;
 }
 
@@ -101,7 +101,7 @@ inline std::set<Row> outputs_of(const SparseProblem& p, const Row& c) {
     WideRow o{c[0]};
     bool whole = true;
     for (std::size_t a = 1; a < c.size(); ++a) {
-      const Wide at = Wide{c[a]} + p.kernel.padding[a - 1] - Wide{tap[a - 1]} * p.kernel.dilation[a - 1];
+      const Big at = Big{c[a]} + p.kernel.padding[a - 1] - Big{tap[a - 1]} * p.kernel.dilation[a - 1];
       whole = whole && at % p.kernel.stride[a - 1] == 0;
       o.push_back(floor_of(at, p.kernel.stride[a - 1]));
     }
@@ -135,8 +135,8 @@ inline SparseRelation sparse_relation(const SparseProblem& p) {
     for (std::size_t id = 0; id < taps.size(); ++id) {
       WideRow c{out[0]};
       for (std::size_t a = 1; a < out.size(); ++a) {
-        c.push_back(Wide{out[a]} * p.kernel.stride[a - 1] +
-                    Wide{first[a - 1] + taps[id][a - 1]} * p.kernel.dilation[a - 1] - p.kernel.padding[a - 1]);
+        c.push_back(Big{out[a]} * p.kernel.stride[a - 1] +
+                    Big{first[a - 1] + taps[id][a - 1]} * p.kernel.dilation[a - 1] - p.kernel.padding[a - 1]);
       }
       if (const auto found = row_of.find(c); found != row_of.end())
         relation.edges.push_back({found->second, static_cast<std::int64_t>(o), static_cast<std::int64_t>(id)});
@@ -160,7 +160,7 @@ inline SparseRelation sparse_transposed(const SparseProblem& p) {
       WideRow t{c[0]};
       bool inside = true;
       for (std::size_t a = 1; a < c.size(); ++a) {
-        t.push_back(Wide{c[a]} * p.kernel.stride[a - 1] + Wide{taps[id][a - 1]} * p.kernel.dilation[a - 1] -
+        t.push_back(Big{c[a]} * p.kernel.stride[a - 1] + Big{taps[id][a - 1]} * p.kernel.dilation[a - 1] -
                     p.kernel.padding[a - 1]);
         inside = inside && t[a] >= p.lowest && t[a] <= p.highest;
       }

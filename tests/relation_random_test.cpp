@@ -7,82 +7,10 @@
 
 #include "support/clouds.h"
 #include "support/property.h"
+#include "support/random_relation.h"
 
 namespace cenote::test {
 namespace {
-
-/// A request in the oracle's words, and what else the library is told.
-struct Request {
-  reference::SparseProblem problem;
-  int dimension = 1;
-  bool wide = false;
-};
-
-/// The whole range from the first case on.
-int draw(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); }
-
-std::vector<std::int64_t> draw_axes(int dimension, int low, int high) {
-  std::vector<std::int64_t> values;
-  const bool same = draw(0, 1) == 1;
-  for (int a = 0; a < dimension; ++a) values.push_back(same && a > 0 ? values[0] : draw(low, high));
-  return values;
-}
-
-/// Rows near the outputs that inputs have, so that many of them are met.
-std::vector<Row> draw_targets(const Request& request, std::mt19937_64& random) {
-  std::vector<Row> rows = reference::sparse_outputs(request.problem);
-  const auto strangers = cloud(CloudKind::small, request.dimension, draw(0, 10), request.wide, random);
-  for (const Row& row : strangers)
-    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
-  std::shuffle(rows.begin(), rows.end(), random);
-  rows.resize(std::min<std::size_t>(rows.size(), static_cast<std::size_t>(draw(0, 60))));
-  return rows;
-}
-
-Request draw_request() {
-  Request request;
-  reference::SparseProblem& p = request.problem;
-  request.dimension = draw(1, 4);
-  request.wide = draw(0, 1) == 1;
-  std::mt19937_64 random(static_cast<std::uint64_t>(draw(0, 1 << 30)));
-  const auto kind = static_cast<CloudKind>(draw(0, cloud_kinds - 1));
-  p.inputs = cloud(kind, request.dimension, draw(0, 70), request.wide, random);
-  if (request.wide) p.lowest = INT64_MIN, p.highest = INT64_MAX;
-  p.policy = static_cast<reference::SparsePolicy>(draw(0, 2));
-  p.order = static_cast<reference::SparseOrder>(draw(0, 1));
-  const int largest = request.dimension <= 2 ? 12 : request.dimension == 3 ? 4 : 3;
-  p.kernel = {draw_axes(request.dimension, 1, largest), draw_axes(request.dimension, 1, 5),
-              draw_axes(request.dimension, 0, 2), draw_axes(request.dimension, 1, 3)};
-  if (draw(0, 2) == 0) p.kernel.stride = p.kernel.size;
-  if (draw(0, 1) == 0) p.kernel.dilation.assign(p.kernel.size.size(), 1);
-  if (draw(0, 1) == 0 || p.policy == reference::SparsePolicy::minkowski)
-    p.kernel.padding.assign(p.kernel.size.size(), 0);
-  if (p.policy == reference::SparsePolicy::dense && kind == CloudKind::full && draw(0, 1) == 0) {
-    p.extent.emplace();
-    for (std::size_t a = 0; a < p.kernel.size.size(); ++a)
-      p.extent->push_back(std::max<std::int64_t>(3, (p.kernel.size[a] - 1) * p.kernel.dilation[a] + 1) + draw(0, 2));
-  }
-  if (draw(0, 3) == 0) p.targets = draw_targets(request, random);
-  return request;
-}
-
-Kernel kernel_of(const reference::SparseKernel& k) {
-  const auto axes = [](const std::vector<std::int64_t>& v) { return Extents(std::span<const std::int64_t>(v)); };
-  return {axes(k.size), axes(k.stride), axes(k.padding), axes(k.dilation)};
-}
-
-RelateOptions options_of(const Request& request, Engine engine) {
-  const reference::SparseProblem& p = request.problem;
-  RelateOptions options;
-  options.policy = static_cast<Policy>(p.policy);
-  options.engine = engine;
-  if (p.extent) options.extent = Extents(std::span<const std::int64_t>(*p.extent));
-  if (p.targets)
-    options.targets = coordinates(*p.targets, request.dimension, request.wide);
-  else
-    options.order = static_cast<Order>(p.order);
-  return options;
-}
 
 struct Threads {
   explicit Threads(int count) { set_threads(count); }
@@ -91,7 +19,7 @@ struct Threads {
 
 TEST(RelationRandom, every_engine_gives_the_oracles_relation) {
   check(1500, [] {
-    const Request request = draw_request();
+    const Request request = draw_request(draw(1, 4));
     const auto expected = reference::sparse_relation(request.problem);
     const Kernel kernel = kernel_of(request.problem.kernel);
     const auto input = coordinates(request.problem.inputs, request.dimension, request.wide);
@@ -104,7 +32,7 @@ TEST(RelationRandom, every_engine_gives_the_oracles_relation) {
 
 TEST(RelationRandom, morton_ordered_rows_give_the_oracles_relation) {
   check(800, [] {
-    Request request = draw_request();
+    Request request = draw_request(draw(1, 4));
     const auto sorted = coordinates(request.problem.inputs, request.dimension, request.wide)->sorted();
     request.problem.inputs = rows_of(sorted->array());
     if (draw(0, 1) == 0) {
@@ -124,7 +52,7 @@ TEST(RelationRandom, morton_ordered_rows_give_the_oracles_relation) {
 
 TEST(RelationRandom, transposed_relations_are_the_oracles) {
   check(500, [] {
-    const Request request = draw_request();
+    const Request request = draw_request(draw(1, 4));
     reference::SparseProblem p = request.problem;
     const auto expected = reference::sparse_transposed(p);
     const auto input = coordinates(p.inputs, request.dimension, request.wide);
@@ -138,7 +66,7 @@ TEST(RelationRandom, transposed_relations_are_the_oracles) {
 
 TEST(RelationRandom, relations_survive_being_saved_and_loaded) {
   check(200, [] {
-    const Request request = draw_request();
+    const Request request = draw_request(draw(1, 4));
     const auto input = coordinates(request.problem.inputs, request.dimension, request.wide);
     const Relation relation = relate(input, kernel_of(request.problem.kernel), options_of(request, Engine::automatic));
     const Relation loaded = Relation::load(input, relation.save());

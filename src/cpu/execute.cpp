@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "cpu/cache.h"
 #include "cpu/emit.h"
+#include "cpu/row_sweep.h"
 #include "cpu/scratch.h"
 
 namespace cenote::cpu {
@@ -18,6 +19,7 @@ constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth
 constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move at least
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
+constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are kept until they are emitted
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 
 /// The positions that outputs [begin, end) of an axis reach.
@@ -50,17 +52,16 @@ struct Pieces {
   std::int64_t end(std::int64_t i) const { return std::min(n, (i + 1) * length); }
 };
 
-/// Rows of states of one level, the row of position p in slot (p - origin) mod capacity.
-struct Ring {
-  std::byte* base = nullptr;
-  std::int64_t capacity = 0, stride = 0, plane = 0, outputs = 1;
+/// Rows of states of one level, made for some outputs at a time.
+struct Ring : RowsOfStates {
+  std::int64_t outputs = 1;
   std::int64_t* held = nullptr;  // the position in each slot
-  std::int64_t origin = 0;
-  bool carries = false;  // rows outlive the chunk of outputs they were made for
+  bool carries = false;          // rows outlive the chunk of outputs they were made for
+  RowSweep sweep{};              // active where windows are long
 
-  std::int64_t slot(std::int64_t p) const { return (p - origin) % capacity; }
   void clear() {
     if (carries) std::fill(held, held + capacity, std::int64_t{-1});
+    sweep.clear();
   }
 };
 
@@ -119,7 +120,10 @@ class Block {
       width = run_.layout.axes[static_cast<std::size_t>(l)].out;
     }
     for (int l = 0; l < last_ && !run_.direct; ++l) make_ring(l);
+    make_work();
     stage_lanes_ = std::max(stage_bytes / run_.lane_bytes, len_);
+    // Neighbouring sweeps repeat a window's length of work.
+    if (work_) stage_lanes_ = std::clamp(work_lanes_, stage_lanes_, std::max(stage_lanes_, most_swept));
     stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
   }
 
@@ -139,6 +143,23 @@ class Block {
     ring.plane = ring.capacity * ring.stride + slack_lanes();
     ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
     ring.held = reinterpret_cast<std::int64_t*>(scratch_.take(ring.capacity * 8));
+    if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
+    std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
+    const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
+    ring.sweep =
+        RowSweep(run_.kernels, run_.plan.params, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped, sums);
+  }
+
+  // Memory for sweeps along the innermost level: of a few windows at a time.
+  void make_work() {
+    const Axis& axis = run_.layout.axes[static_cast<std::size_t>(last_)];
+    const bool side_by_side = run_.layout.inner.extent == 1 || loop(last_).x == len_ || run_.staged;
+    work_ = nullptr;
+    const bool folds = run_.direct && run_.layout.axes[0].size > 1;
+    if (folds || !side_by_side || !run_.plan.algorithm.sweeps(axis, true)) return;
+    const std::int64_t reach = (axis.size - 1) * axis.dilation * len_;
+    work_lanes_ = 2 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
+    work_ = scratch_.take(2 * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
   }
 
   std::int64_t slack_lanes() const { return 64 / run_.lane_bytes; }
@@ -246,12 +267,22 @@ class Block {
     }
   }
 
+  // Outputs [begin, end) of level l, lanes [from, to) of each. A sweep goes from output to output, all lanes of one
+  // before the next.
   void merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, std::byte* dst,
              std::int64_t dst_step, std::int64_t dst_plane) {
-    const Ring& ring = rings_[static_cast<std::size_t>(l)];
-    run_.kernels.merge(Pass{&axis(l), begin, end, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
-                            ring.origin, ring.plane, to - from, dst, dst_step, dst_plane, 1, 0, 0,
-                            run_.emitter.id_scale(l), run_.plan.params});
+    Ring& ring = rings_[static_cast<std::size_t>(l)];
+    const auto fold = [&](std::int64_t first, std::int64_t last, std::byte* target) {
+      run_.kernels.merge(Pass{&axis(l), first, last, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
+                              ring.origin, ring.plane, to - from, target, dst_step, dst_plane, 1, 0, 0,
+                              run_.emitter.id_scale(l), run_.plan.params});
+    };
+    if (!ring.sweep.active()) return fold(begin, end, dst);
+    for (std::int64_t o = begin; o < end; ++o) {
+      std::byte* target = dst + (o - begin) * dst_step * run_.lane_bytes;
+      if (from == 0) ring.sweep.advance(ring, o);
+      if (!ring.sweep.write(from, to, target, dst_plane)) fold(o, o + 1, target);
+    }
   }
 
   // Outputs [begin, end) of the innermost level for a batch of rows.
@@ -276,12 +307,18 @@ class Block {
       pass.end = axis.out;
       pass.rows = 1;
     }
-    lines ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
+    launch(pass);
+  }
+
+  void launch(Pass& pass) const {
+    pass.work = work_;
+    pass.work_lanes = work_lanes_;
+    if (work_) return run_.kernels.sweep(pass);
+    run_.layout.inner.extent == 1 ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
   }
 
   // As above, after bringing the cells together in the lane type, some outputs at a time.
   void staged_pass(Pass pass) {
-    const bool lines = run_.layout.inner.extent == 1;
     const Axis axis = *pass.axis;
     const std::byte* x = static_cast<const std::byte*>(pass.src);
     auto* dst = static_cast<std::byte*>(pass.dst);
@@ -308,7 +345,7 @@ class Block {
         gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, part);
         part.dst = dst + (row * pass.dst_row + (o - pass.begin) * len_) * run_.lane_bytes;
         part.rows = 1;
-        lines ? run_.kernels.lines(part) : run_.kernels.rows(part);
+        launch(part);
         scratch_.release(mark);
       }
   }
@@ -339,6 +376,8 @@ class Block {
   std::array<std::int64_t, max_rank> row_lens_{};  // lanes of one row of each level
   std::array<Ring, max_rank> rings_{};
   std::byte* stage_ = nullptr;
+  std::byte* work_ = nullptr;
+  std::int64_t work_lanes_ = 0;
   Emitter::Block emit_;
 };
 
@@ -407,6 +446,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           {},
           1};
   run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
+  run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =

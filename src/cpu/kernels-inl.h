@@ -10,6 +10,7 @@
 
 #include "cpu/lines-inl.h"
 #include "cpu/rows-inl.h"
+#include "cpu/sweep-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -52,18 +53,26 @@ constexpr auto merger() -> void (*)(const Pass&) {
     return nullptr;
 }
 
-template <class C, class R, class T>
-HWY_INLINE Kernels kernels_of(int parts) {
-  return {lines<C, T>, rows<C, T>, merger<C, T>(), finish<R, T>, parts};
+template <class C, class T>
+constexpr auto joiner() -> void (*)(const Join&) {
+  if constexpr (std::is_same_v<T, Lane<T>>)
+    return join_rows<C>;
+  else
+    return nullptr;
+}
+
+template <class C, class T>
+HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
+  return {lines<C, T>, rows<C, T>, merger<C, T>(), finish, sweep_line<C, T>, joiner<C, T>(), parts};
 }
 
 template <class R, class T>
 HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
-    table.at(Role::value, reducer) = kernels_of<Carry<R, A>, R, T>(R::parts);
+    table.at(Role::value, reducer) = kernels_of<Carry<R, A>, T>(R::parts, finish<R, T>);
     if constexpr (R::picks && sizeof(A) >= 4)
-      table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, R, T>(2);
+      table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
   }
 }
 
@@ -88,10 +97,10 @@ HWY_INLINE void add_derivatives(cpu::Table& table, Reducer reducer) {
   if constexpr (R::weighs || R::picks) {
     using W = typename Weighing<R>::type;
     Kernels& states = table.at(Role::states, reducer);
-    if constexpr (!R::weighs) states = {lines<Carry<W, T>, T>, rows<Carry<W, T>, T>, merge<Carry<W, T>>, nullptr, 2};
+    if constexpr (!R::weighs) states = kernels_of<Carry<W, T>, T>(2, nullptr);
     states.finish = finish_states<W, T>;
-    table.at(Role::tangent, reducer) = kernels_of<Carry<Tangent<W>, T>, Tangent<W>, T>(3);
-    table.at(Role::cotangent, reducer) = kernels_of<Carry<Cotangent<W>, T>, Cotangent<W>, T>(2);
+    table.at(Role::tangent, reducer) = kernels_of<Carry<Tangent<W>, T>, T>(3, finish<Tangent<W>, T>);
+    table.at(Role::cotangent, reducer) = kernels_of<Carry<Cotangent<W>, T>, T>(2, finish<Cotangent<W>, T>);
   }
 }
 

@@ -33,6 +33,18 @@ struct Pass {
   Params params;
   // Raw elements only: so many of the next axis outwards, at most 8, are folded into each output too.
   std::int64_t fold = 1, fold_step = 0, fold_id_scale = 0;
+  // Sweeps only: memory for twice so many states. Positions lie side by side (step = len, dst_step = len).
+  void* work = nullptr;
+  std::int64_t work_lanes = 0;
+};
+
+/// Two rows of states made one: the cells of b come after those of a, and their numbers are b_id higher. b may be null.
+struct Join {
+  const void *a, *b;
+  std::int64_t a_plane, b_plane, b_id;
+  void* dst;
+  std::int64_t dst_plane, len;
+  Params params;
 };
 
 /// Turns states into values.
@@ -54,6 +66,8 @@ struct Kernels {
   void (*rows)(const Pass&) = nullptr;   // raw elements: lanes run along len
   void (*merge)(const Pass&) = nullptr;  // states, so only for lane types: lanes run along len
   void (*finish)(const Finish&) = nullptr;
+  void (*sweep)(const Pass&) = nullptr;  // raw elements: long windows along lines, or along rows side by side
+  void (*join)(const Join&) = nullptr;   // states, so only for lane types
   int parts = 0;
 };
 

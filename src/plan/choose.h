@@ -11,6 +11,9 @@
 
 namespace cenote {
 
+/// Whether long windows are swept, in a number of steps that hardly grows with them, or folded cell by cell.
+enum class Sweep { automatic, never, always };
+
 /// How a pooling is carried out on a row-major array.
 struct Algorithm {
   std::string name;    // "lines", "lines+rows", "rows", …
@@ -19,6 +22,10 @@ struct Algorithm {
   std::int64_t tile = 0;
   /// Working memory per thread, about.
   std::int64_t scratch = 0;
+  Sweep sweep = Sweep::automatic;
+
+  /// Whether windows along an axis are swept; `innermost` is the axis that is reduced first.
+  bool sweeps(const Axis& axis, bool innermost) const noexcept;
 };
 
 /// Never depends on the number of threads. `state_bytes` is what one output carries between passes.

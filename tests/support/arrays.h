@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -60,6 +62,18 @@ inline std::vector<double> numbers(const Array& a) {
     }
   });
   return result;
+}
+
+/// The elements' bytes in row-major order.
+inline std::vector<std::byte> bytes_of(const Array& a) {
+  const auto* begin = static_cast<const std::byte*>(a.data());
+  return {begin, begin + a.bytes()};
+}
+
+/// Type, shape and every byte.
+inline bool same_bits(const Array& a, const Array& b) {
+  return a.type() == b.type() && a.shape() == b.shape() &&
+         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
 }
 
 /// Shape and elements, each within `tolerance`; NaN equals NaN and zeros must have the same sign.

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <string>
 #include <utility>
@@ -40,12 +39,6 @@ inline Array eighths(Type type, const Extents& shape, std::uint64_t seed) {
     }
   });
   return result;
-}
-
-/// Type, shape and every byte.
-inline bool same_bits(const Array& a, const Array& b) {
-  return a.type() == b.type() && a.shape() == b.shape() &&
-         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
 }
 
 /// Runs one operation by itself.

@@ -124,14 +124,14 @@ inline Element near(Type type, long double value, long double error) {
   return {Element::Kind::range, rounded(type, value - error), rounded(type, value + error)};
 }
 
-/// How many rounding units of the sum of magnitudes a sum may be off.
+/// How many rounding units of the sum of magnitudes a sum of k numbers may be off.
+inline double growth(double k) { return k <= 512 ? 8 + k / 16 : 40 + std::log2(k); }
 inline double growth(const reference::Windows& w) {
   double units = 0;
   for (const reference::Axis& axis : w.axes) {
     std::size_t cells = 1;
     for (const reference::Bin& bin : axis.bins) cells = std::max(cells, bin.real.size());
-    const auto k = static_cast<double>(cells);
-    units += k <= 512 ? 8 + k / 16 : 40 + std::log2(k);
+    units += growth(static_cast<double>(cells));
   }
   return units;
 }
@@ -160,25 +160,15 @@ N struct_fold(const R& reducer, const reference::Cells<C>& window, N n, bool mag
   return reducer.template lower<N>(state, n);
 }
 
-/// The expectations of one request on one array, whose elements are read as T.
+/// What one window must come to; its cells are read as T.
 template <class T>
-class Expectation {
+class WindowExpectation {
  public:
   using C = Carrier<T>;
-  Expectation(const Pooling& pooling, const Extents& shape, const reference::Tensor<C>& x, Type result)
-      : pooling_(pooling), w_(windows_of(pooling, shape)), x_(x), result_(result), units_(growth(w_)) {}
-
-  std::vector<Element> values() const {
-    return reference::pool(x_, w_, [&](const reference::Cells<C>& window) { return element(window); }).values;
-  }
-  std::vector<std::int64_t> indices(IndexKind kind) const {
-    const auto named = static_cast<reference::Index>(kind);
-    return pooling_.reducer == Reducer::max ? reference::winners(x_, w_, named, reference::Greater{}).values
-                                            : reference::winners(x_, w_, named, reference::Less{}).values;
-  }
-
- private:
   using Cells = reference::Cells<C>;
+  /// `units`: how many rounding units of the sum of magnitudes a sum may be off.
+  WindowExpectation(const Pooling& pooling, Type result, double units)
+      : pooling_(pooling), result_(result), units_(units) {}
 
   Element element(const Cells& window) const {
     switch (pooling_.reducer) {
@@ -192,6 +182,7 @@ class Expectation {
     }
   }
 
+ private:
   static C scalar_lowest() {
     if constexpr (std::is_integral_v<T>)
       return std::numeric_limits<T>::lowest();
@@ -297,10 +288,32 @@ class Expectation {
   long double tiny() const { return result_ == Type::f64 ? 0x1p-1070L : 0x1p-146L; }
 
   const Pooling& pooling_;
-  reference::Windows w_;
-  const reference::Tensor<C>& x_;
   Type result_;
   double units_;
+};
+
+/// The expectations of one request on one array, whose elements are read as T.
+template <class T>
+class Expectation {
+ public:
+  using C = Carrier<T>;
+  Expectation(const Pooling& pooling, const Extents& shape, const reference::Tensor<C>& x, Type result)
+      : pooling_(pooling), w_(windows_of(pooling, shape)), x_(x), each_(pooling, result, growth(w_)) {}
+
+  std::vector<Element> values() const {
+    return reference::pool(x_, w_, [&](const reference::Cells<C>& window) { return each_.element(window); }).values;
+  }
+  std::vector<std::int64_t> indices(IndexKind kind) const {
+    const auto named = static_cast<reference::Index>(kind);
+    return pooling_.reducer == Reducer::max ? reference::winners(x_, w_, named, reference::Greater{}).values
+                                            : reference::winners(x_, w_, named, reference::Less{}).values;
+  }
+
+ private:
+  const Pooling& pooling_;
+  reference::Windows w_;
+  const reference::Tensor<C>& x_;
+  WindowExpectation<T> each_;
 };
 
 /// The type that indices must have.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -102,11 +103,46 @@ inline long double last_rounding(Type type, long double value) {
   return std::fabs(value) * relative + (type == Type::f16 ? 0x1p-25L : type == Type::f64 ? 0x1p-1075L : 0x1p-133L);
 }
 
-/// What both modes of a case must give. The bound: a product weight * slope is off by (16 + g + 2 log2 n + 4 c d)
-/// rounding units of the compute type, where g is the growth of a sum as in the semantics, n the cells of a window, d
-/// the distance of the cell (smooth max: beta (x-p), lp: log of x / largest) and c = 1, for lp p - 1; cells beyond the
-/// smallest normal number may be lost. Then one rounding to the type. Winners' tangents are copies, and sums of small
-/// integers are exact.
+/// What <found, by> may be off where the elements found are as far from `slopes` as those may be.
+inline long double inner_error(const std::vector<reference::Slope>& slopes, const std::vector<double>& by, Type type) {
+  long double error = 0;
+  for (std::size_t i = 0; i < by.size(); ++i)
+    error += std::fabs(by[i]) * (slopes[i].error + last_rounding(type, slopes[i].value));
+  return error;
+}
+
+/// <dy, gy> and <dx, gx> must not differ by more than `error`. False where they are NaN, and so say nothing.
+inline bool check_adjoint(const std::vector<double>& dy, const std::vector<double>& gy, const std::vector<double>& gx,
+                          const std::vector<double>& dx, long double error) {
+  const long double left = std::inner_product(dy.begin(), dy.end(), gy.begin(), 0.0L);
+  const long double right = std::inner_product(gx.begin(), gx.end(), dx.begin(), 0.0L);
+  if (left != left || right != right) return false;
+  if (!(std::fabs(left - right) <= error))
+    RC_FAIL("<dy, gy> = " + std::to_string(left) + ", <dx, gx> = " + std::to_string(right));
+  return true;
+}
+
+/// What a product weight * slope may be off, at most: (16 + g + 2 log2 n + 4 c d) rounding units of the compute type,
+/// where g is the growth of a sum as in the semantics, n the cells of a window, d the distance of the cell (smooth max:
+/// beta (x-p), lp: log of x / largest) and c = 1, for lp p - 1; cells beyond the smallest normal number may be lost.
+/// Sums of small integers are exact.
+using SlopeError = std::function<long double(const reference::Weight&, long double)>;
+inline SlopeError slope_error(const Pooling& pooling, Type type, double units, double cells, bool small_integers) {
+  const bool plain = is_routed(pooling) || pooling.reducer == Reducer::sum;
+  if (plain && small_integers) return [](const reference::Weight&, long double) { return 0.0L; };
+  const bool wide = type == Type::f64;
+  const long double u = unit(type), most = wide ? 700 : 86, tiny = wide ? 0x1p-1020L : 0x1p-124L;
+  const long double steep = pooling.reducer == Reducer::lp && std::isfinite(pooling.p) ? pooling.p - 1 : 1;
+  const long double flat = 16 + units + 2 * std::log2(cells);
+  return [=](const reference::Weight& w, long double by) -> long double {
+    const long double term = std::fabs(w.weight * by);
+    if (w.distance > most) return 2 * term + tiny * std::fabs(by);
+    return term * u * (flat + 4 * steep * w.distance) + tiny * std::fabs(by);
+  };
+}
+
+/// What both modes of a case must give: products within their error, then one rounding to the type. Winners' tangents
+/// are copies.
 class Slopes {
  public:
   Slopes(const Pooling& pooling, Type type, const Extents& shape, const View& x)
@@ -153,24 +189,13 @@ class Slopes {
       std::vector<double> held(static_cast<std::size_t>(axis.n), 0);
       for (const reference::Bin& bin : axis.bins)
         for (const auto& tap : bin.real) ++held[static_cast<std::size_t>(tap.position)];
-      const double k = held.empty() ? 1 : std::max(1.0, *std::max_element(held.begin(), held.end()));
-      units += k <= 512 ? 8 + k / 16 : 40 + std::log2(k);
+      units += growth(held.empty() ? 1 : std::max(1.0, *std::max_element(held.begin(), held.end())));
     }
     return units;
   }
 
-  std::function<long double(const reference::Weight&, long double)> error(double units, bool small_integers) const {
-    const bool plain = is_routed(pooling_) || pooling_.reducer == Reducer::sum;
-    if (plain && small_integers) return [](const reference::Weight&, long double) { return 0.0L; };
-    const bool wide = type_ == Type::f64;
-    const long double u = unit(type_), most = wide ? 700 : 86, tiny = wide ? 0x1p-1020L : 0x1p-124L;
-    const long double steep = pooling_.reducer == Reducer::lp && std::isfinite(pooling_.p) ? pooling_.p - 1 : 1;
-    const long double flat = 16 + units + 2 * std::log2(most_);
-    return [=](const reference::Weight& w, long double by) -> long double {
-      const long double term = std::fabs(w.weight * by);
-      if (w.distance > most) return 2 * term + tiny * std::fabs(by);
-      return term * u * (flat + 4 * steep * w.distance) + tiny * std::fabs(by);
-    };
+  SlopeError error(double units, bool small_integers) const {
+    return slope_error(pooling_, type_, units, most_, small_integers);
   }
 
   const Pooling& pooling_;
