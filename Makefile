@@ -1,5 +1,5 @@
 # A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
-.PHONY: configured demo test bench format lint install clean
+.PHONY: configured demo test python test-python bench format lint install clean
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
 
@@ -10,6 +10,7 @@ endif
 export CXX
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+PYTHON ?= python3
 
 # Without the tests at first, so that the demo needs no packages of theirs; `make test` turns them on.
 configured:
@@ -28,6 +29,19 @@ test:
 	cmake --preset sanitize
 	cmake --build --preset sanitize -j $(JOBS)
 	ctest --preset sanitize -j $(JOBS)
+	$(MAKE) test-python
+
+# The package in .venv. The library is compiled as for `make test`, so that ccache serves both.
+python:
+	scripts/setup.sh build python
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
+	.venv/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+	  -C cmake.define.CENOTE_WERROR=ON -C build.tool-args=-j$(JOBS) .
+
+test-python: python
+	.venv/bin/python -m pytest
+	.venv/bin/python -m mypy
 
 bench: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
@@ -46,4 +60,4 @@ install: configured
 	cmake --install build/release --prefix $(PREFIX)
 
 clean:
-	rm -rf build
+	rm -rf build .venv

@@ -1,5 +1,48 @@
 """Pooling at memory speed: differentiable window reductions of dense arrays and sparse tensors."""
 
-from cenote._core import Plan, set_threads, threads
+from cenote._core import InvalidBackprop, Plan, Pullback, set_threads, simd_target, threads
+from cenote._core import __version__ as __version__
+from cenote._dense import (
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    avg_pool,
+    global_avg_pool,
+    global_max_pool,
+    global_min_pool,
+    global_sum_pool,
+    lp_pool,
+    max_pool,
+    min_pool,
+    smooth_max_pool,
+    sum_pool,
+)
+from cenote._derivatives import explain, hvp, jvp, max_unpool, plan, vjp
+from cenote._fold import pool
 
-__all__ = ["Plan", "set_threads", "threads"]
+__all__ = [
+    "InvalidBackprop",
+    "Plan",
+    "Pullback",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "avg_pool",
+    "explain",
+    "global_avg_pool",
+    "global_max_pool",
+    "global_min_pool",
+    "global_sum_pool",
+    "hvp",
+    "jvp",
+    "lp_pool",
+    "max_pool",
+    "max_unpool",
+    "min_pool",
+    "plan",
+    "pool",
+    "set_threads",
+    "simd_target",
+    "smooth_max_pool",
+    "sum_pool",
+    "threads",
+    "vjp",
+]

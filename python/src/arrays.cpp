@@ -184,6 +184,14 @@ void check_aligned(std::string_view who, std::string_view what, const void* data
 
 bool has_dlpack(nb::handle object) { return nb::hasattr(nb::handle(object.type()), "__dlpack__"); }
 
+/// Lists and numbers as an array; NumPy's scalars know their type.
+nb::object from_any(nb::handle object, std::optional<Type> like) {
+  PyArray_Descr* descr = like && !PyArray_CheckScalar(object.ptr()) ? make_descr(*like) : nullptr;
+  nb::object array = nb::steal(PyArray_FromAny(object.ptr(), descr, 0, 0, NPY_ARRAY_DEFAULT, nullptr));
+  if (!array.is_valid()) nb::raise_python_error();
+  return array;
+}
+
 }  // namespace
 
 Kind::Kind(nb::handle object) {
@@ -208,7 +216,7 @@ nb::object Kind::wrap(Array array) const {
   const auto rank = static_cast<std::size_t>(array.rank());
   auto* held = new Array(std::move(array));
   const nb::capsule owner(held, [](void* memory) noexcept { delete static_cast<Array*>(memory); });
-  const nb::ndarray<> tensor(held->data(), rank, shape, owner, nullptr, dlpack_of(type), nb::device::cpu::value);
+  const nb::ndarray<nb::array_api> tensor(held->data(), rank, shape, owner, nullptr, dlpack_of(type), nb::device::cpu::value);
   return from_dlpack_(nb::cast(tensor));
 }
 
@@ -216,12 +224,12 @@ Input::Input(std::string_view who, std::string_view what, nb::handle object, std
   if (PyArray_Check(object.ptr())) {
     check_class(who, what, object);
     owner_ = nb::borrow(object);
-    return read_numpy(who, what);
+  } else if (has_dlpack(object)) {
+    read_dlpack(who, what, object);
+    return;
+  } else {
+    owner_ = from_any(object, like);
   }
-  if (has_dlpack(object)) return read_dlpack(who, what, object);
-  PyArray_Descr* descr = like && !PyArray_CheckScalar(object.ptr()) ? make_descr(*like) : nullptr;
-  owner_ = nb::steal(PyArray_FromAny(object.ptr(), descr, 0, 0, NPY_ARRAY_DEFAULT, nullptr));
-  if (!owner_.is_valid()) nb::raise_python_error();
   read_numpy(who, what);
 }
 

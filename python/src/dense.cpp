@@ -2,6 +2,7 @@
 #include <string>
 
 #include <cenote/autodiff.h>
+#include <cenote/detail/fold_space.h>
 #include <cenote/plan.h>
 #include <cenote/pooling.h>
 #include <nanobind/stl/string.h>
@@ -68,6 +69,19 @@ nb::object unpool_vjp(nb::handle gx, nb::handle indices, nb::handle rank, nb::ha
   return cotangent.kind().wrap(without_gil([&] { return max_unpool_vjp(cotangent, places, plane); }));
 }
 
+/// The output's shape, and for each pooled axis its number, cells, window, stride, dilation, low padding and outputs.
+nb::tuple window_geometry(const std::string& who, nb::handle shape, const WindowArguments& arguments) {
+  const detail::Geometry geometry =
+      detail::fold_geometry(who.c_str(), arguments.parse(who), integers(who, "shape", shape));
+  nb::list extents, axes;
+  for (const std::int64_t extent : geometry.output_shape) extents.append(extent);
+  for (int i = 0; i < geometry.pooled.size(); ++i) {
+    const Axis& axis = geometry.axes[static_cast<std::size_t>(i)];
+    axes.append(nb::make_tuple(geometry.pooled[i], axis.n, axis.size, axis.stride, axis.dilation, axis.low, axis.out));
+  }
+  return nb::make_tuple(nb::tuple(extents), axes);
+}
+
 std::string name_of(Reducer reducer, const char* prefix) { return prefix + std::string(name(reducer)) + "_pool"; }
 
 }  // namespace
@@ -105,6 +119,22 @@ void bind_dense(nb::module_& m) {
           pooling.region = global_of(who, rank, channels_last, axes, keepdims);
           return apply(who, x, pooling, out, constant);
         });
+  m.def("window_geometry", [](const std::string& who, nb::handle shape, nb::handle window, nb::handle stride,
+                              nb::handle padding, nb::handle dilation, nb::handle channels_last, nb::handle ceil,
+                              nb::handle exact, nb::handle allow_empty, nb::handle axes) {
+    return window_geometry(who, shape,
+                           {window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes});
+  });
+  m.def("to_numpy", [](nb::handle x) {
+    if (is_numpy(x)) return nb::borrow(x);
+    auto* input = new Input("array", "x", x);
+    const nb::capsule owner(input, [](void* held) noexcept { delete static_cast<Input*>(held); });
+    return to_numpy(input->view(), owner);
+  });
+  m.def("to_kind", [](nb::object array, nb::handle x) {
+    if (is_numpy(x)) return array;
+    return Input("array", "x", x).kind().wrap(Array(Input("array", "x", array).view()));
+  });
   m.def("max_unpool", &unpool);
   m.def("max_unpool_vjp", &unpool_vjp);
 }

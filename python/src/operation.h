@@ -2,9 +2,16 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 
 #include <cenote/plan.h>
 #include <nanobind/nanobind.h>
+
+namespace nanobind::detail {
+/// Arguments that are taken as they come may be None.
+template <>
+struct has_arg_defaults<handle> : std::true_type {};
+}  // namespace nanobind::detail
 
 namespace cenote::python {
 

@@ -9,6 +9,7 @@
 #include <cenote/error.h>
 #include <cenote/extents.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 namespace cenote::python {
 
