@@ -36,8 +36,10 @@ python:
 	scripts/setup.sh build python
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
-	.venv/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+	rm -rf build/wheel
+	.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel \
 	  -C cmake.define.CENOTE_WERROR=ON -C build.tool-args=-j$(JOBS) .
+	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
 
 test-python: python
 	.venv/bin/python -m pytest

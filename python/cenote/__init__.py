@@ -1,7 +1,6 @@
 """Pooling at memory speed: differentiable window reductions of dense arrays and sparse tensors."""
 
-from cenote._core import InvalidBackprop, Plan, Pullback, set_threads, simd_target, threads
-from cenote._core import __version__ as __version__
+from cenote._core import InvalidBackprop, Plan, Pullback, set_threads, simd_target, threads, version
 from cenote._dense import (
     adaptive_avg_pool,
     adaptive_max_pool,
@@ -18,6 +17,8 @@ from cenote._dense import (
 )
 from cenote._derivatives import explain, hvp, jvp, max_unpool, plan, vjp
 from cenote._fold import pool
+
+__version__: str = version()
 
 __all__ = [
     "InvalidBackprop",

@@ -216,7 +216,8 @@ nb::object Kind::wrap(Array array) const {
   const auto rank = static_cast<std::size_t>(array.rank());
   auto* held = new Array(std::move(array));
   const nb::capsule owner(held, [](void* memory) noexcept { delete static_cast<Array*>(memory); });
-  const nb::ndarray<nb::array_api> tensor(held->data(), rank, shape, owner, nullptr, dlpack_of(type), nb::device::cpu::value);
+  const nb::ndarray<nb::array_api> tensor(held->data(), rank, shape, owner, nullptr, dlpack_of(type),
+                                          nb::device::cpu::value);
   return from_dlpack_(nb::cast(tensor));
 }
 

@@ -11,6 +11,14 @@ namespace cenote::python {
 
 namespace nb = nanobind;
 
+/// What stubs call Any, and pairs of it.
+struct Any : nb::object {
+  Any(nb::object object) : nb::object(std::move(object)) {}
+  using nb::object::object;
+  static constexpr auto Name = nb::detail::const_name("typing.Any");
+};
+using Pair = nb::typed<nb::tuple, nb::any, nb::any>;
+
 /// Which kind of array a caller has, so that results can be of the same: NumPy's, or a class that speaks DLPack.
 class Kind {
  public:

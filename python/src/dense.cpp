@@ -32,7 +32,7 @@ class Target {
   std::optional<Output> output_;
 };
 
-nb::object run_with_indices(std::string_view who, const Input& x, const Plan& plan, nb::handle out) {
+Any run_with_indices(std::string_view who, const Input& x, const Plan& plan, nb::handle out) {
   nb::object values_out = nb::none(), indices_out = nb::none();
   if (!out.is_none()) {
     if (!nb::isinstance<nb::tuple>(out) || nb::len(out) != 2)
@@ -46,15 +46,15 @@ nb::object run_with_indices(std::string_view who, const Input& x, const Plan& pl
   return nb::make_tuple(values.result(x.kind()), indices.result(x.kind()));
 }
 
-nb::object run(std::string_view who, const Input& x, const Plan& plan, nb::handle out) {
+Any run(std::string_view who, const Input& x, const Plan& plan, nb::handle out) {
   if (plan.index_type()) return run_with_indices(who, x, plan, out);
   Target values(who, "out", out, plan.output_type(), plan.output_shape());
   without_gil([&] { plan.run(x, values.view()); });
   return values.result(x.kind());
 }
 
-nb::object unpool(nb::handle y, nb::handle indices, nb::handle shape, nb::handle rank, nb::handle channels_last,
-                  nb::handle axes) {
+Any unpool(nb::handle y, nb::handle indices, nb::handle shape, nb::handle rank, nb::handle channels_last,
+           nb::handle axes) {
   const char* who = "max_unpool";
   const Plane plane = plane_of(who, rank, channels_last, axes);
   const Extents extents = integers(who, "shape", shape);
@@ -62,7 +62,7 @@ nb::object unpool(nb::handle y, nb::handle indices, nb::handle shape, nb::handle
   return values.kind().wrap(without_gil([&] { return max_unpool(values, places, extents, plane); }));
 }
 
-nb::object unpool_vjp(nb::handle gx, nb::handle indices, nb::handle rank, nb::handle channels_last, nb::handle axes) {
+Any unpool_vjp(nb::handle gx, nb::handle indices, nb::handle rank, nb::handle channels_last, nb::handle axes) {
   const char* who = "max_unpool";
   const Plane plane = plane_of(who, rank, channels_last, axes);
   const Input cotangent(who, "gx", gx), places(who, "indices", indices);
@@ -70,7 +70,7 @@ nb::object unpool_vjp(nb::handle gx, nb::handle indices, nb::handle rank, nb::ha
 }
 
 /// The output's shape, and for each pooled axis its number, cells, window, stride, dilation, low padding and outputs.
-nb::tuple window_geometry(const std::string& who, nb::handle shape, const WindowArguments& arguments) {
+Pair window_geometry(const std::string& who, nb::handle shape, const WindowArguments& arguments) {
   const detail::Geometry geometry =
       detail::fold_geometry(who.c_str(), arguments.parse(who), integers(who, "shape", shape));
   nb::list extents, axes;
@@ -86,8 +86,8 @@ std::string name_of(Reducer reducer, const char* prefix) { return prefix + std::
 
 }  // namespace
 
-nb::object apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant) {
-  if (!is_numpy(x) && nb::isinstance<Probe>(x)) return nb::cast(PoolingOperation{pooling});
+Any apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant) {
+  if (!is_numpy(x) && nb::isinstance<Probe>(x)) return Any(nb::cast(PoolingOperation{pooling}));
   if (!constant.is_none()) reject_type(who, "constant: only a cenote.Tensor takes it");
   const Input input(who, "x", x);
   return run(who, input, plan(pooling, input.view().type, input.view().shape), out);
@@ -125,13 +125,13 @@ void bind_dense(nb::module_& m) {
     return window_geometry(who, shape,
                            {window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes});
   });
-  m.def("to_numpy", [](nb::handle x) {
+  m.def("to_numpy", [](nb::handle x) -> Any {
     if (is_numpy(x)) return nb::borrow(x);
     auto* input = new Input("array", "x", x);
     const nb::capsule owner(input, [](void* held) noexcept { delete static_cast<Input*>(held); });
     return to_numpy(input->view(), owner);
   });
-  m.def("to_kind", [](nb::object array, nb::handle x) {
+  m.def("to_kind", [](nb::object array, nb::handle x) -> Any {
     if (is_numpy(x)) return array;
     return Input("array", "x", x).kind().wrap(Array(Input("array", "x", array).view()));
   });

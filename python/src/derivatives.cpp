@@ -14,11 +14,11 @@ struct PythonPullback {
   Type type;
   Kind kind;
 
-  nb::object call(nb::handle gy) const {
+  Any call(nb::handle gy) const {
     const Input cotangent("pullback", "gy", gy, type);
     return kind.wrap(without_gil([&] { return pullback(cotangent); }));
   }
-  nb::tuple jvp(nb::handle gy, nb::handle dgy, nb::handle dx) const {
+  Pair jvp(nb::handle gy, nb::handle dgy, nb::handle dx) const {
     const Input at("jvp", "gy", gy, type), along("jvp", "dgy", dgy, type), tangent("jvp", "dx", dx, type);
     auto result = without_gil([&] { return cenote::jvp(pullback, at, tangent, along); });
     return nb::make_tuple(kind.wrap(std::move(result.gx)), kind.wrap(std::move(result.dgx)));
@@ -30,14 +30,14 @@ struct PythonSecondPullback {
   Type type;
   Kind kind;
 
-  nb::tuple call(nb::handle h) const {
+  Pair call(nb::handle h) const {
     const Input cotangent("pullback", "h", h, type);
     Cotangents result = without_gil([&] { return pullback(cotangent); });
     return nb::make_tuple(kind.wrap(std::move(result.x)), kind.wrap(std::move(result.gy)));
   }
 };
 
-nb::tuple second_vjp(const PythonPullback& first, nb::handle gy) {
+Pair second_vjp(const PythonPullback& first, nb::handle gy) {
   const Input at("vjp", "gy", gy, first.type);
   auto result = without_gil([&] { return cenote::vjp(first.pullback, at); });
   return nb::make_tuple(first.kind.wrap(std::move(result.gx)),
@@ -50,14 +50,14 @@ void check_no_indices(std::string_view who, const Pooling& pooling) {
 
 }  // namespace
 
-nb::tuple PoolingOperation::jvp(nb::handle x, nb::handle dx) const {
+Pair PoolingOperation::jvp(nb::handle x, nb::handle dx) const {
   check_no_indices("jvp", pooling);
   const Input at("jvp", "x", x), along("jvp", "dx", dx, at.view().type);
   Linearized result = without_gil([&] { return cenote::jvp(pooling, at, along); });
   return nb::make_tuple(at.kind().wrap(std::move(result.y)), at.kind().wrap(std::move(result.dy)));
 }
 
-nb::tuple PoolingOperation::vjp(nb::handle x) const {
+Pair PoolingOperation::vjp(nb::handle x) const {
   check_no_indices("vjp", pooling);
   const Input at("vjp", "x", x);
   Differentiated result = without_gil([&] { return cenote::vjp(pooling, at); });
@@ -66,7 +66,7 @@ nb::tuple PoolingOperation::vjp(nb::handle x) const {
                         PythonPullback{std::move(result.pullback), type, at.kind()});
 }
 
-nb::object PoolingOperation::hvp(nb::handle x, nb::handle gy, nb::handle v) const {
+Any PoolingOperation::hvp(nb::handle x, nb::handle gy, nb::handle v) const {
   check_no_indices("hvp", pooling);
   const Input at("hvp", "x", x), cotangent("hvp", "gy", gy, at.view().type), along("hvp", "v", v, at.view().type);
   return at.kind().wrap(without_gil([&] { return cenote::hvp(pooling, at, cotangent, along); }));
@@ -76,7 +76,7 @@ void bind_derivatives(nb::module_& m) {
   nb::class_<Probe>(m, "Probe")
       .def(nb::init<nb::object>())
       .def_ro("value", &Probe::value)
-      .def("__getattr__", [](const Probe& probe, nb::str name) { return probe.value.attr(name); });
+      .def("__getattr__", [](const Probe& probe, nb::str name) { return Any(probe.value.attr(name)); });
   nb::class_<PoolingOperation>(m, "PoolingOperation")
       .def("jvp", &PoolingOperation::jvp)
       .def("vjp", &PoolingOperation::vjp)

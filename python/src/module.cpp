@@ -43,7 +43,7 @@ void bind_device(nb::module_& m) {
   m.def("simd_targets", &simd_targets);
   m.def("simd_target", &simd_target);
   m.def("set_simd_target", [](const std::string& name) { set_simd_target(name); });
-  m.attr("__version__") = version();
+  m.def("version", &version);
 }
 
 }  // namespace

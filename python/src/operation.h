@@ -7,6 +7,8 @@
 #include <cenote/plan.h>
 #include <nanobind/nanobind.h>
 
+#include "arrays.h"
+
 namespace nanobind::detail {
 /// Arguments that are taken as they come may be None.
 template <>
@@ -25,13 +27,13 @@ struct Probe {
 /// A dense pooling as an operation, to be differentiated or planned.
 struct PoolingOperation {
   Pooling pooling;
-  nb::tuple jvp(nb::handle x, nb::handle dx) const;
-  nb::tuple vjp(nb::handle x) const;
-  nb::object hvp(nb::handle x, nb::handle gy, nb::handle v) const;
+  Pair jvp(nb::handle x, nb::handle dx) const;
+  Pair vjp(nb::handle x) const;
+  Any hvp(nb::handle x, nb::handle gy, nb::handle v) const;
 };
 
 /// Pools x, which is an array, a Probe, a Tensor or a Var of a graph.
-nb::object apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant);
+Any apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant);
 
 // Each part of the module.
 void bind_dense(nb::module_& m);

@@ -13,15 +13,15 @@
 namespace cenote::python {
 namespace {
 
-nb::tuple tuple_of(const Extents& extents) {
+nb::typed<nb::tuple, int, nb::ellipsis> tuple_of(const Extents& extents) {
   nb::list items;
   for (const std::int64_t extent : extents) items.append(extent);
-  return nb::tuple(items);
+  return nb::typed<nb::tuple, int, nb::ellipsis>(nb::tuple(items));
 }
 
 /// Runs `compute(y)` into `out`, or into a new array of the kind of x.
 template <class F>
-nb::object into(const Input& x, nb::handle out, Type type, const Extents& shape, F&& compute) {
+Any into(const Input& x, nb::handle out, Type type, const Extents& shape, F&& compute) {
   if (!out.is_none()) {
     const Output given("plan", "out", out);
     without_gil([&] { compute(given.view()); });
@@ -32,7 +32,7 @@ nb::object into(const Input& x, nb::handle out, Type type, const Extents& shape,
   return x.kind().wrap(std::move(y));
 }
 
-nb::object run_plan(const Plan& plan, nb::handle x, nb::handle out) {
+Any run_plan(const Plan& plan, nb::handle x, nb::handle out) {
   const Input input("plan", "x", x, plan.input_type());
   if (!plan.index_type())
     return into(input, out, plan.output_type(), plan.output_shape(), [&](const MutableView& y) { plan.run(input, y); });
@@ -42,19 +42,19 @@ nb::object run_plan(const Plan& plan, nb::handle x, nb::handle out) {
   return nb::make_tuple(input.kind().wrap(std::move(y)), input.kind().wrap(std::move(indices)));
 }
 
-nb::object plan_jvp(const Plan& plan, nb::handle x, nb::handle dx, nb::handle out) {
+Any plan_jvp(const Plan& plan, nb::handle x, nb::handle dx, nb::handle out) {
   const Input at("jvp", "x", x, plan.input_type()), along("jvp", "dx", dx, plan.input_type());
   return into(at, out, plan.output_type(), plan.output_shape(),
               [&](const MutableView& dy) { plan.jvp(at, along, dy); });
 }
 
-nb::object plan_vjp(const Plan& plan, nb::handle x, nb::handle gy, nb::handle out) {
+Any plan_vjp(const Plan& plan, nb::handle x, nb::handle gy, nb::handle out) {
   const Input at("vjp", "x", x, plan.input_type()), cotangent("vjp", "gy", gy, plan.output_type());
   return into(at, out, plan.input_type(), plan.input_shape(),
               [&](const MutableView& gx) { plan.vjp(at, cotangent, gx); });
 }
 
-nb::object plan_hvp(const Plan& plan, nb::handle x, nb::handle gy, nb::handle v, nb::handle out) {
+Any plan_hvp(const Plan& plan, nb::handle x, nb::handle gy, nb::handle v, nb::handle out) {
   const Input at("hvp", "x", x, plan.input_type()), cotangent("hvp", "gy", gy, plan.output_type());
   const Input along("hvp", "v", v, plan.input_type());
   return into(at, out, plan.input_type(), plan.input_shape(),
@@ -73,8 +73,8 @@ void bind_plan(nb::module_& m) {
       .def("explain", &Plan::explain, "The algorithm and why it was chosen, in one line.")
       .def_prop_ro("input_shape", [](const Plan& plan) { return tuple_of(plan.input_shape()); })
       .def_prop_ro("output_shape", [](const Plan& plan) { return tuple_of(plan.output_shape()); })
-      .def_prop_ro("input_dtype", [](const Plan& plan) { return numpy_dtype(plan.input_type()); })
-      .def_prop_ro("output_dtype", [](const Plan& plan) { return numpy_dtype(plan.output_type()); })
+      .def_prop_ro("input_dtype", [](const Plan& plan) { return Any(numpy_dtype(plan.input_type())); })
+      .def_prop_ro("output_dtype", [](const Plan& plan) { return Any(numpy_dtype(plan.output_type())); })
       .def_prop_ro("bytes", &Plan::bytes, "Bytes that must be moved at least: input, output and indices.")
       .def("__repr__", [](const Plan& plan) { return "<cenote.Plan " + plan.explain() + ">"; });
   m.def("plan_problem", [](const std::string& problem) { return parse_problem(problem).plan(); });
