@@ -18,6 +18,9 @@ from cenote._dense import (
 from cenote._derivatives import explain, hvp, jvp, max_unpool, plan, vjp
 from cenote._fold import pool
 
+# After the functions above, which the modules are made of.
+from cenote import nn, sparse  # noqa: E402  isort: skip
+
 __version__: str = version()
 
 __all__ = [
@@ -38,11 +41,13 @@ __all__ = [
     "max_pool",
     "max_unpool",
     "min_pool",
+    "nn",
     "plan",
     "pool",
     "set_threads",
     "simd_target",
     "smooth_max_pool",
+    "sparse",
     "sum_pool",
     "threads",
     "vjp",

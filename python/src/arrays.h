@@ -26,6 +26,7 @@ class Kind {
   Kind() = default;
   /// That of an object with __dlpack__.
   explicit Kind(nb::handle object);
+  bool is_numpy() const noexcept { return !from_dlpack_.is_valid(); }
   /// An array of this kind around the same memory.
   nb::object wrap(Array array) const;
 

@@ -15,6 +15,7 @@
 
 #include "arguments.h"
 #include "operation.h"
+#include "sparse.h"
 
 namespace cenote::python {
 namespace {
@@ -58,6 +59,9 @@ NB_MODULE(_core, m) {
   bind_derivatives(m);
   bind_dense(m);
   bind_plan(m);
+  bind_sparse_tensor(m);
+  bind_relation(m);
+  bind_sparse_pool(m);
 }
 
 }  // namespace cenote::python
