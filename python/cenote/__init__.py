@@ -17,9 +17,10 @@ from cenote._dense import (
 )
 from cenote._derivatives import explain, hvp, jvp, max_unpool, plan, vjp
 from cenote._fold import pool
+from cenote.tensor import Tensor, no_autodiff
 
 # After the functions above, which the modules are made of.
-from cenote import nn, sparse  # noqa: E402  isort: skip
+from cenote import graph, nn, sparse, tensor  # noqa: E402  isort: skip
 
 __version__: str = version()
 
@@ -27,6 +28,7 @@ __all__ = [
     "InvalidBackprop",
     "Plan",
     "Pullback",
+    "Tensor",
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "avg_pool",
@@ -35,6 +37,7 @@ __all__ = [
     "global_max_pool",
     "global_min_pool",
     "global_sum_pool",
+    "graph",
     "hvp",
     "jvp",
     "lp_pool",
@@ -42,6 +45,7 @@ __all__ = [
     "max_unpool",
     "min_pool",
     "nn",
+    "no_autodiff",
     "plan",
     "pool",
     "set_threads",
@@ -49,6 +53,7 @@ __all__ = [
     "smooth_max_pool",
     "sparse",
     "sum_pool",
+    "tensor",
     "threads",
     "vjp",
 ]

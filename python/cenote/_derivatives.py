@@ -37,6 +37,7 @@ def max_unpool(
     channels_last: bool = False,
     axes: Union[None, int, Sequence[int]] = None,
     out: Any = None,
+    constant: Optional[bool] = None,
 ) -> Any:
     """Writes each value of y at its plane index into zeros of ``shape``; of several, the last stays.
 
@@ -50,6 +51,10 @@ def max_unpool(
     """
     if isinstance(y, _core.Probe):
         return _Unpool(indices, shape, rank, channels_last, axes)
+    if isinstance(y, _core.Var):
+        return _core.var_max_unpool(y, indices, shape, rank, channels_last, axes)
+    if isinstance(y, _core.Tensor):
+        return _core.tensor_max_unpool(y, indices, shape, rank, channels_last, axes, constant)
     result = _core.max_unpool(y, indices, shape, rank, channels_last, axes)
     if out is None:
         return result

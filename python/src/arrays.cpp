@@ -295,14 +295,15 @@ nb::object to_numpy(Array array) {
   return result;
 }
 
-nb::object to_numpy(const View& view, nb::handle owner) {
+nb::object to_numpy(const View& view, nb::handle owner, bool writable) {
   npy_intp shape[max_rank], strides[max_rank];
   for (int i = 0; i < view.rank(); ++i) {
     shape[i] = view.shape[i];
     strides[i] = view.strides[i] * static_cast<npy_intp>(size_of(view.type));
   }
+  const int flags = NPY_ARRAY_ALIGNED | (writable ? NPY_ARRAY_WRITEABLE : 0);
   nb::object result = nb::steal(PyArray_NewFromDescr(&PyArray_Type, make_descr(view.type), view.rank(), shape, strides,
-                                                     const_cast<void*>(view.data), NPY_ARRAY_ALIGNED, nullptr));
+                                                     const_cast<void*>(view.data), flags, nullptr));
   if (!result.is_valid()) nb::raise_python_error();
   if (view.data != nullptr && PyArray_SetBaseObject(array_of(result), nb::borrow(owner).release().ptr()) != 0)
     nb::raise_python_error();

@@ -69,8 +69,8 @@ bool is_numpy(nb::handle object) noexcept;
 
 /// A NumPy array around the same memory.
 nb::object to_numpy(Array array);
-/// A read-only NumPy array of memory that `owner` keeps alive.
-nb::object to_numpy(const View& view, nb::handle owner);
+/// A NumPy array of memory that `owner` keeps alive, read-only unless asked for otherwise.
+nb::object to_numpy(const View& view, nb::handle owner, bool writable = false);
 
 /// An element type by its name here ("f32"), by NumPy's or torch's dtype, or by anything that NumPy takes for one.
 Type parse_dtype(std::string_view who, nb::handle dtype);

@@ -87,7 +87,11 @@ std::string name_of(Reducer reducer, const char* prefix) { return prefix + std::
 }  // namespace
 
 Any apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant) {
-  if (!is_numpy(x) && nb::isinstance<Probe>(x)) return Any(nb::cast(PoolingOperation{pooling}));
+  if (!is_numpy(x)) {
+    if (nb::isinstance<Probe>(x)) return nb::cast(PoolingOperation{pooling});
+    if (nb::isinstance<Tensor>(x)) return pool_tensor(who, nb::cast<const Tensor&>(x), pooling, out, constant);
+    if (nb::isinstance<graph::Var>(x)) return pool_var(who, nb::cast<const graph::Var&>(x), pooling, out, constant);
+  }
   if (!constant.is_none()) reject_type(who, "constant: only a cenote.Tensor takes it");
   const Input input(who, "x", x);
   return run(who, input, plan(pooling, input.view().type, input.view().shape), out);

@@ -59,6 +59,8 @@ NB_MODULE(_core, m) {
   bind_derivatives(m);
   bind_dense(m);
   bind_plan(m);
+  bind_tensor(m);
+  bind_graph(m);
   bind_sparse_tensor(m);
   bind_relation(m);
   bind_sparse_pool(m);

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include <cenote/graph.h>
 #include <cenote/plan.h>
+#include <cenote/tensor.h>
 #include <nanobind/nanobind.h>
 
 #include "arrays.h"
@@ -35,9 +37,15 @@ struct PoolingOperation {
 /// Pools x, which is an array, a Probe, a Tensor or a Var of a graph.
 Any apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant);
 
+/// The same for a Tensor and for a Var.
+Any pool_tensor(std::string_view who, const Tensor& x, Pooling pooling, nb::handle out, nb::handle constant);
+Any pool_var(std::string_view who, const graph::Var& x, const Pooling& pooling, nb::handle out, nb::handle constant);
+
 // Each part of the module.
 void bind_dense(nb::module_& m);
 void bind_derivatives(nb::module_& m);
 void bind_plan(nb::module_& m);
+void bind_tensor(nb::module_& m);
+void bind_graph(nb::module_& m);
 
 }  // namespace cenote::python

@@ -7,7 +7,7 @@ import pkgutil
 import cenote
 import pytest
 
-MODULES = ["cenote"] + [m.name for m in pkgutil.walk_packages(cenote.__path__, "cenote.") if "_core" not in m.name]
+MODULES = ["cenote"] + [m.name for m in pkgutil.walk_packages(cenote.__path__, "cenote.")]
 
 
 @pytest.mark.parametrize("name", MODULES)
