@@ -48,6 +48,7 @@ test-python: python
 bench: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
 	build/release/bin/cenote bench --file benchmarks/problems.txt
+	build/release/bin/cenote sparse-bench --voxels 10000,1000000 --channels 1,64
 
 format:
 	scripts/setup.sh test

@@ -12,6 +12,9 @@
 #include <thread>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -55,13 +58,16 @@ class Copier {
     std::byte* data;
     std::size_t bytes;
     explicit Buffer(std::size_t size)
-        : data(static_cast<std::byte*>(::operator new(std::max<std::size_t>(size, 1), std::align_val_t(64)))),
-          bytes(size) {
+        : data(static_cast<std::byte*>(::operator new(std::max<std::size_t>(size, 1), page))), bytes(size) {
+#if defined(MADV_HUGEPAGE)
+      madvise(data, size, MADV_HUGEPAGE);  // as the library's arrays do: a copy must not be at a disadvantage
+#endif
       std::memset(data, 1, size);
     }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { ::operator delete(data, std::align_val_t(64)); }
+    ~Buffer() { ::operator delete(data, page); }
+    static constexpr std::align_val_t page{1 << 21};
   };
 
   void copy_part(std::size_t part, bool streaming) noexcept {

@@ -16,6 +16,7 @@ void add_voxelize(CLI::App& app, Action& action);
 void add_sparse_pool(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_sparse_bench(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
 
 }  // namespace cenote::cli

@@ -67,12 +67,13 @@ int run(int argc, char** argv) {
   cenote::cli::add_voxelize(app, action);
   cenote::cli::add_plan(app, action);
   cenote::cli::add_bench(app, action);
+  cenote::cli::add_sparse_bench(app, action);
   cenote::cli::add_demo(app, action);
   if (argc > 1 && argv[1][0] != '-' && !knows(app, argv[1])) {
-    return report(
-        fmt::format("'{}' is no command: pool, grad, sparse-pool, voxelize, plan, bench or demo (see cenote --help)",
-                    argv[1]),
-        2);
+    return report(fmt::format("'{}' is no command: pool, grad, sparse-pool, voxelize, plan, bench, sparse-bench or "
+                              "demo (see cenote --help)",
+                              argv[1]),
+                  2);
   }
   try {
     app.parse(argc, argv);

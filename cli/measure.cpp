@@ -33,7 +33,7 @@ Timing measure(const std::function<void()>& work, std::int64_t bytes, double lea
           .median = times[times.size() / 2],
           .runs = static_cast<std::int64_t>(times.size()) * batch,
           .bytes = bytes,
-          .copy_seconds = bench::copy_seconds(bytes, threads(), least / 2)};
+          .copy_seconds = bytes > 0 ? bench::copy_seconds(bytes, threads(), least / 2) : 0};
 }
 
 Array noise(Type type, const Extents& shape) {

@@ -22,7 +22,8 @@ struct Timing {
   double efficiency() const { return copy_seconds / best; }
 };
 
-/// Repeats `work`, which moves `bytes`, for at least `least` seconds; the copy uses threads() threads.
+/// Repeats `work`, which moves `bytes`, for at least `least` seconds; the copy uses threads() threads. Without bytes
+/// there is no copy.
 Timing measure(const std::function<void()>& work, std::int64_t bytes, double least);
 
 /// Elements that look like data: floats within (-1, 1), integers and bool of any value. Always the same ones.

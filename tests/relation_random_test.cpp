@@ -5,6 +5,7 @@
 
 #include <cenote/cenote.h>
 
+#include "../benchmarks/clouds.h"
 #include "support/clouds.h"
 #include "support/property.h"
 #include "support/random_relation.h"
@@ -19,7 +20,7 @@ struct Threads {
 
 TEST(RelationRandom, every_engine_gives_the_oracles_relation) {
   check(1500, [] {
-    const Request request = draw_request(draw(1, 4));
+    const Request request = draw_request(draw(1, max_lattice_dimension));
     const auto expected = reference::sparse_relation(request.problem);
     const Kernel kernel = kernel_of(request.problem.kernel);
     const auto input = coordinates(request.problem.inputs, request.dimension, request.wide);
@@ -32,7 +33,7 @@ TEST(RelationRandom, every_engine_gives_the_oracles_relation) {
 
 TEST(RelationRandom, morton_ordered_rows_give_the_oracles_relation) {
   check(800, [] {
-    Request request = draw_request(draw(1, 4));
+    Request request = draw_request(draw(1, max_lattice_dimension));
     const auto sorted = coordinates(request.problem.inputs, request.dimension, request.wide)->sorted();
     request.problem.inputs = rows_of(sorted->array());
     if (draw(0, 1) == 0) {
@@ -52,12 +53,12 @@ TEST(RelationRandom, morton_ordered_rows_give_the_oracles_relation) {
 
 TEST(RelationRandom, transposed_relations_are_the_oracles) {
   check(500, [] {
-    const Request request = draw_request(draw(1, 4));
+    const Request request = draw_request(draw(1, max_lattice_dimension));
     reference::SparseProblem p = request.problem;
     const auto expected = reference::sparse_transposed(p);
     const auto input = coordinates(p.inputs, request.dimension, request.wide);
     const auto targets = p.targets ? coordinates(*p.targets, request.dimension, request.wide) : nullptr;
-    for (const Engine engine : {Engine::sorted, Engine::hashed}) {
+    for (const Engine engine : {Engine::automatic, Engine::sorted, Engine::hashed}) {
       const auto result = matches(relate_transposed(input, kernel_of(p.kernel), targets, engine), expected);
       if (!result) RC_FAIL(result.message());
     }
@@ -66,7 +67,7 @@ TEST(RelationRandom, transposed_relations_are_the_oracles) {
 
 TEST(RelationRandom, relations_survive_being_saved_and_loaded) {
   check(200, [] {
-    const Request request = draw_request(draw(1, 4));
+    const Request request = draw_request(draw(1, max_lattice_dimension));
     const auto input = coordinates(request.problem.inputs, request.dimension, request.wide);
     const Relation relation = relate(input, kernel_of(request.problem.kernel), options_of(request, Engine::automatic));
     const Relation loaded = Relation::load(input, relation.save());
@@ -77,27 +78,58 @@ TEST(RelationRandom, relations_survive_being_saved_and_loaded) {
   });
 }
 
-/// Enough rows for every parallel loop to be cut into chunks: the largest take 2^16 rows at least.
-std::shared_ptr<const Coordinates> surface(std::int64_t n, int spread) {
-  std::mt19937_64 random(7);
-  std::set<Row> seen;
-  std::vector<Row> rows;
-  while (static_cast<std::int64_t>(rows.size()) < n) {
-    const auto x = static_cast<std::int64_t>(random() % 300) - 100, y = static_cast<std::int64_t>(random() % 300);
-    Row row{static_cast<std::int64_t>(random() % 3), x, y,
-            (x * y / 50) % 97 + static_cast<std::int64_t>(random() % 2) * spread};
-    if (seen.insert(row).second) rows.push_back(row);
+TEST(RelationRandom, regular_and_extreme_clouds_give_the_oracles_relation) {
+  std::mt19937_64 random(11);
+  std::vector<Request> requests;
+  const auto add = [&](int dimension, bool wide, const std::vector<Row>& rows) {
+    for (const auto& [size, stride] : {std::pair{2, 2}, std::pair{8, 8}, std::pair{3, 1}, std::pair{3, 2}}) {
+      const auto axes = [&](std::int64_t n) { return std::vector(static_cast<std::size_t>(dimension), n); };
+      Request request{{rows, {axes(size), axes(stride), axes(0), axes(1)}}, dimension, wide};
+      if (wide) request.problem.lowest = INT64_MIN, request.problem.highest = INT64_MAX;
+      requests.push_back(request);
+    }
+  };
+  const auto lattice = [&](std::int64_t low, std::int64_t side) {
+    std::vector<Row> rows;
+    for (std::int64_t i = 0; i < side * side * side; ++i)
+      rows.push_back({0, low + i / side / side, low + i / side % side, low + i % side});
+    std::shuffle(rows.begin(), rows.end(), random);
+    return rows;
+  };
+  add(3, false, lattice(8, 8));  // all in one cell of eight
+  add(3, false, lattice(-11, 11));
+  add(3, false, lattice(INT32_MIN, 4));
+  add(3, false, lattice(INT32_MAX - 3, 4));
+  std::vector<Row> line, ends;
+  for (std::int64_t i = 0; i < 2000; ++i) line.push_back({i % 2, 5, i - 1000});
+  add(2, false, line);
+  for (std::int64_t i = 0; i < 40; ++i) ends.push_back({0, i % 2 == 0 ? INT64_MIN + i : INT64_MAX - i});
+  add(1, true, ends);
+  for (const Request& request : requests) {
+    const auto input = coordinates(request.problem.inputs, request.dimension, request.wide);
+    const Kernel kernel = kernel_of(request.problem.kernel);
+    for (const Engine engine : {Engine::automatic, Engine::sorted, Engine::hashed}) {
+      const auto expected = reference::sparse_relation(request.problem);
+      EXPECT_TRUE(matches(relate(input, kernel, {.engine = engine}), expected));
+      EXPECT_TRUE(
+          matches(relate_transposed(input, kernel, nullptr, engine), reference::sparse_transposed(request.problem)));
+    }
   }
-  return coordinates(rows, 3);
 }
 
 TEST(RelationRandom, threads_do_not_change_relations) {
-  const auto points = surface(150000, 3);
+  // Enough rows for every parallel loop to be cut into chunks: the largest take 2^16 rows at least.
+  const auto points = Coordinates::make(bench::cloud("lidar", 150000));
   const auto sorted = points->sorted();
   struct Case {
     std::shared_ptr<const Coordinates> input;
     Kernel kernel;
     RelateOptions options;
+    bool transposed = false;
+    Relation relate() const {
+      return transposed ? relate_transposed(input, kernel, options.targets, options.engine)
+                        : cenote::relate(input, kernel, options);
+    }
   };
   std::vector<Case> cases;
   for (const Engine engine : {Engine::sorted, Engine::hashed})
@@ -107,13 +139,18 @@ TEST(RelationRandom, threads_do_not_change_relations) {
           cases.push_back({points, kernel, {.policy = policy, .order = order, .engine = engine}});
   cases.push_back({sorted, {2, 2, 0, 1}, {}});
   cases.push_back({sorted, {4, 4, 0, 1}, {}});
+  const auto coarse = relate(points, {4, 4, 0, 1}).output();
+  for (const Engine engine : {Engine::sorted, Engine::hashed})
+    for (const auto& targets : {std::shared_ptr<const Coordinates>(), points})
+      for (const Kernel& kernel : {Kernel{2, 4, 1, 1}, Kernel{3, 2, 0, 1}})
+        cases.push_back({coarse, kernel, {.targets = targets, .engine = engine}, true});
   for (const Case& c : cases) {
     std::optional<RelationArrays> expected;
     std::vector<std::int64_t> by_input;
     std::string explained;
     for (const int threads : {1, 2, 5}) {
       const Threads limit(threads);
-      const Relation relation = relate(c.input, c.kernel, c.options);
+      const Relation relation = c.relate();
       const RelationArrays arrays = relation.save();
       if (!expected) {
         expected = arrays;

@@ -1,4 +1,5 @@
 // Relations: the facts of the semantics, routes, what is kept, arrays from outside, and requests that are none.
+#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -166,6 +167,37 @@ TEST(Relation, explain_names_the_route) {
   EXPECT_NE(relate(points, {2, 2}).explain().find("4 inputs, 4 outputs, 4 edges"), std::string::npos);
 }
 
+TEST(Relation, explain_says_why_rows_are_hashed_or_sorted) {
+  const auto points = line({4, 1, 2, 7});
+  const auto says = [](const Relation& relation, const char* text) {
+    return relation.explain().find(text) != std::string::npos ? "" : relation.explain();
+  };
+  EXPECT_EQ(says(relate(points, {2, 2}), "hashed, since one lookup per input"), "");
+  EXPECT_EQ(says(relate(points, {2, 2}, {.order = Order::sorted}), "sorted, since output rows are to be in"), "");
+  EXPECT_EQ(says(relate(points, {2, 2}, {.engine = Engine::sorted}), "; sorted as asked; "), "");
+  EXPECT_EQ(says(relate(points, {3, 1}), "sorted, since a line of a window is a range of sorted keys"), "");
+  EXPECT_EQ(says(relate_transposed(points, {2, 2}), "windows: windows of different inputs do not overlap"), "");
+  EXPECT_EQ(says(relate_transposed(points, {2, 2}, points), "hashed, since one lookup per target"), "");
+  EXPECT_EQ(says(relate_transposed(points, {3, 2}), "windows of different inputs overlap"), "");
+}
+
+TEST(Relation, more_outputs_than_rows_can_be_numbered_are_refused_first) {
+  const auto points = coordinates({{0, 0, 0}, {0, 100000, 100000}}, 2);
+  const Kernel large{.size = 46340, .stride = 46340};
+  EXPECT_EQ(error_of([&] {
+              relate_transposed(coordinates({{0, 0, 0}, {0, 1, 1}}, 2), large);
+            }),
+            "[relate_transposed] 4294791200 output rows: there may be at most 2147483647");
+  EXPECT_EQ(error_of([&] {
+              relate_transposed(coordinates({{0, 0, 0}, {0, 9, 9}, {0, 10, 46341}}, 2), large);
+            }),
+            "[relate_transposed] 6227539920 output rows: there may be at most 2147483647");
+  EXPECT_EQ(error_of([&] {
+              relate(points, {46340, 1}, {.policy = Policy::dense});
+            }),
+            "[relate] 4294791200 output rows: there may be at most 2147483647");
+}
+
 TEST(Relation, a_pyramid_of_morton_ordered_rows_stays_morton_ordered) {
   auto level = coordinates({{1, 5, -3}, {0, -8, 2}, {0, 7, 7}, {1, 4, -4}, {0, -7, 3}}, 2)->sorted();
   for (int i = 0; i < 3; ++i) {
@@ -272,6 +304,23 @@ TEST(Relation, a_range_beyond_128_bits_is_rejected_with_the_range) {
   const std::string error = error_of([&] { coordinates(rows, 3, true); });
   EXPECT_NE(error.find("[-9223372036854775808, 9223372036854775807]"), std::string::npos) << error;
   EXPECT_NE(error.find("129 bits and must fit 128"), std::string::npos) << error;
+  // Nobody has looked at the keys of these yet.
+  const auto unseen = Coordinates::make(row_array(rows, 3, true), {.assume_unique = true});
+  for (const Engine engine : {Engine::automatic, Engine::sorted, Engine::hashed}) {
+    for (const auto& make : {std::function<Relation()>([&] {
+                               return relate(unseen, {3, 2}, {.engine = engine});
+                             }),
+                             std::function<Relation()>([&] {
+                               return relate(unseen, {1, 1}, {.targets = unseen});
+                             }),
+                             std::function<Relation()>([&] {
+                               return relate_transposed(unseen, {3, 2});
+                             })}) {
+      const std::string refused = error_of(make);
+      EXPECT_NE(refused.find("9223372036854775807]"), std::string::npos) << refused;
+      EXPECT_NE(refused.find("must fit 128"), std::string::npos) << refused;
+    }
+  }
 }
 
 TEST(Relation, rows_wrongly_assumed_to_differ_are_safe) {

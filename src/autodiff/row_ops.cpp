@@ -15,6 +15,29 @@ namespace {
 
 using RowImpl = std::shared_ptr<const RowPooling::Impl>;
 
+/// An array without gaps: the one given, or a copy.
+struct Gapless {
+  std::optional<Array> copy{};
+  View view;
+  explicit Gapless(const View& of) : view(of) {
+    if (of.strides != row_major_strides(of.shape)) view = copy.emplace(of);
+  }
+};
+
+/// A result without gaps that ends up in the array given.
+struct GaplessResult {
+  std::optional<Array> copy{};
+  MutableView view, target;
+  explicit GaplessResult(const MutableView& of) : view(of), target(of) {
+    if (of.strides != row_major_strides(of.shape)) view = copy.emplace(of.type, of.shape);
+  }
+  ~GaplessResult() {
+    if (copy) copy_strided(*copy, target);
+  }
+  GaplessResult(const GaplessResult&) = delete;
+  GaplessResult& operator=(const GaplessResult&) = delete;
+};
+
 class RowFamily final : public PoolFamily {
  public:
   explicit RowFamily(const RowPooling& pooling)
@@ -24,20 +47,26 @@ class RowFamily final : public PoolFamily {
 
   Prepared pool(std::span<const Signature> inputs) const override {
     return {{output_of(inputs[0])}, 0, [rows = rows_](auto in, auto out, std::byte*) {
-              reduce_values(*rows, in[0], out[0]);
+              const Gapless x(in[0]);
+              const GaplessResult y(out[0]);
+              reduce_values(*rows, x.view, y.view);
             }};
   }
   Prepared tangent(std::span<const Signature> inputs) const override {
     const Signature y = output_of(inputs[0]);
     check_second(name(), "dx", inputs, inputs[0]);
     return {{y}, row_scratch(*rows_, inputs[0]), [rows = rows_](auto in, auto out, std::byte* scratch) {
-              row_tangent(*rows, in[0], in[1], out[0], scratch);
+              const Gapless x(in[0]), dx(in[1]);
+              const GaplessResult dy(out[0]);
+              row_tangent(*rows, x.view, dx.view, dy.view, scratch);
             }};
   }
   Prepared cotangent(std::span<const Signature> inputs) const override {
     check_second(name(), "gy", inputs, output_of(inputs[0]));
     return {{inputs[0]}, row_scratch(*rows_, inputs[0]), [rows = rows_](auto in, auto out, std::byte* scratch) {
-              row_cotangent(*rows, in[0], in[1], out[0], scratch);
+              const Gapless x(in[0]), gy(in[1]);
+              const GaplessResult gx(out[0]);
+              row_cotangent(*rows, x.view, gy.view, gx.view, scratch);
             }};
   }
 
@@ -59,12 +88,10 @@ FamilyPtr family(const RowPooling& pooling) { return std::make_shared<RowFamily>
 
 namespace {
 
-/// The array itself, or a copy without gaps that `made` keeps. Checked.
-View dense_rows(const RowPooling::Impl& pooling, const char* what, const View& view, std::int64_t rows,
-                std::optional<Array>& made) {
+/// The rows without gaps, once they are checked.
+autodiff::Gapless checked_rows(const RowPooling::Impl& pooling, const char* what, const View& view, std::int64_t rows) {
   check_rows(pooling, what, view, rows);
-  if (view.strides == row_major_strides(view.shape)) return view;
-  return made.emplace(view);
+  return autodiff::Gapless(view);
 }
 
 void check_like(const RowPooling::Impl& pooling, const char* what, const View& view, const View& x) {
@@ -91,31 +118,29 @@ struct RowPullback::Impl {
 
 Linearized jvp(const RowPooling& pooling, const View& x, const View& dx) {
   const RowPooling::Impl& impl = *pooling.impl();
-  std::optional<Array> x_copy, dx_copy;
-  const View at = dense_rows(impl, "x", x, pooling.inputs(), x_copy);
+  const auto at = checked_rows(impl, "x", x, pooling.inputs());
   check_like(impl, "dx", dx, x);
-  const View along = dense_rows(impl, "dx", dx, pooling.inputs(), dx_copy);
+  const auto along = checked_rows(impl, "dx", dx, pooling.inputs());
   const Extents shape{pooling.outputs(), x.shape[1]};
   Linearized result{Array(x.type, shape), Array(x.type, shape)};
   Array scratch = scratch_for(impl, x.type, x.shape[1]);
-  row_tangent(impl, at, along, result.dy, static_cast<std::byte*>(scratch.data()));
-  reduce_values(impl, at, result.y);
+  row_tangent(impl, at.view, along.view, result.dy, static_cast<std::byte*>(scratch.data()));
+  reduce_values(impl, at.view, result.y);
   return result;
 }
 
 DifferentiatedRows vjp(const RowPooling& pooling, const View& x) {
   const RowPooling::Impl& impl = *pooling.impl();
-  std::optional<Array> x_copy;
-  const View at = dense_rows(impl, "x", x, pooling.inputs(), x_copy);
+  const auto at = checked_rows(impl, "x", x, pooling.inputs());
   auto back = std::make_shared<RowPullback::Impl>(RowPullback::Impl{pooling, x.type, x.shape[1]});
   Array y(x.type, {pooling.outputs(), x.shape[1]});
   const Rule rule = rule_of(impl, x.type);
   if (rule == Rule::routed && impl.traits.picks) {
     back->winners.emplace(Type::i32, y.shape());
-    reduce_winners(impl, at, y, back->winners->values<std::int32_t>().data());
+    reduce_winners(impl, at.view, y, back->winners->values<std::int32_t>().data());
   } else {
-    reduce_values(impl, at, y);
-    if (rule != Rule::linear) back->x.emplace(at);
+    reduce_values(impl, at.view, y);
+    if (rule != Rule::linear) back->x.emplace(at.view);
   }
   return {std::move(y), RowPullback(std::move(back))};
 }
@@ -127,13 +152,12 @@ void RowPullback::run(const View& gy, const MutableView& gx) const {
   check_view(impl.who, "gx", gx, impl_->type, shape);
   check_writable(impl.who, "gx", gx);
   if (overlap(gy, gx)) reject(impl.who, "gx overlaps gy in memory: it must not");
-  if (gx.strides != row_major_strides(shape)) return copy_strided((*this)(gy), gx);
-  std::optional<Array> copy;
-  const View back = dense_rows(impl, "gy", gy, impl_->pooling.outputs(), copy);
   if (element_count(shape) == 0) return;
-  if (impl_->winners) return routed_cotangent(impl, impl_->winners->values<std::int32_t>().data(), back, gx);
+  const autodiff::Gapless back(gy);
+  const autodiff::GaplessResult to(gx);
+  if (impl_->winners) return routed_cotangent(impl, impl_->winners->values<std::int32_t>().data(), back.view, to.view);
   Array scratch = scratch_for(impl, impl_->type, impl_->width);
-  row_cotangent(impl, impl_->x ? View(*impl_->x) : View(), back, gx, static_cast<std::byte*>(scratch.data()));
+  row_cotangent(impl, impl_->x ? View(*impl_->x) : View(), back.view, to.view, static_cast<std::byte*>(scratch.data()));
 }
 
 Array RowPullback::operator()(const View& gy) const {
@@ -144,15 +168,14 @@ Array RowPullback::operator()(const View& gy) const {
 
 Array hvp(const RowPooling& pooling, const View& x, const View& gy, const View& v) {
   const RowPooling::Impl& impl = *pooling.impl();
-  std::optional<Array> copies[3];
-  const View at = dense_rows(impl, "x", x, pooling.inputs(), copies[0]);
+  check_rows(impl, "x", x, pooling.inputs());
   check_like(impl, "gy", gy, x);
   check_like(impl, "v", v, x);
-  const View back = dense_rows(impl, "gy", gy, pooling.outputs(), copies[1]);
-  const View along = dense_rows(impl, "v", v, pooling.inputs(), copies[2]);
+  check_rows(impl, "gy", gy, pooling.outputs());
+  check_rows(impl, "v", v, pooling.inputs());
   autodiff::EagerTracer tracer;
   const autodiff::Maybe bent =
-      autodiff::curve(tracer, autodiff::family(pooling), tracer.borrow(at), tracer.borrow(back), tracer.borrow(along));
+      autodiff::curve(tracer, autodiff::family(pooling), tracer.borrow(x), tracer.borrow(gy), tracer.borrow(v));
   return bent ? tracer.take(*bent) : Array::zeros(x.type, x.shape);
 }
 

@@ -5,17 +5,15 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "core/checked.h"
 #include "core/copy.h"
+#include "core/memory.h"
 #include "core/reject.h"
 
 namespace cenote {
 namespace {
-
-constexpr std::size_t alignment = 64;
 
 // Asking for more than the machine has would be granted by an overcommitting kernel and fail when touched.
 std::int64_t memory_limit() {
@@ -31,10 +29,7 @@ std::byte* allocate(Type type, const Extents& shape) {
   if (!bytes.ok() || bytes.value() > memory_limit())
     reject("array", "shape ", shape, " of ", name(type), ": the size must not exceed this machine's memory of ",
            memory_limit(), " bytes");
-  const std::size_t rounded = (static_cast<std::size_t>(bytes.value()) + alignment) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return static_cast<std::byte*>(memory);
+  return static_cast<std::byte*>(allocate_memory(static_cast<std::size_t>(bytes.value())));
 }
 
 }  // namespace

@@ -84,22 +84,55 @@ class LineSweep {
   /// Outputs [begin, end).
   HWY_INLINE void some(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
     const std::int64_t count = ((end - begin - 1) * axis_.stride + 1) * unit_;
-    read(src, (begin * axis_.stride - axis_.low) * unit_, count + reach_);
+    const std::int64_t first = (begin * axis_.stride - axis_.low) * unit_;
     const bool apart = axis_.stride > 1;
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
+    const bool inside = axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
+    inside ? start_inside(src + first, count) : read(src, first, count + reach_);
     if constexpr (Repeats<C>::value)
-      overlapping(count, to, to_plane);
+      overlapping(inside ? 4 : 1, count, to, to_plane);
     else
-      binary(count, to, to_plane);
+      binary(inside ? 4 : 1, count, to, to_plane);
     for (std::int64_t i = 0; apart && i < end - begin; ++i)
       for (int k = 0; k < parts; ++k)
         std::copy_n(sums_ + k * plane_ + i * axis_.stride * unit_, unit_, dst + k * pass_.dst_plane + i * unit_);
     if constexpr (C::is_winner) renumber(begin, end, dst);
   }
 
+  /// States of four cells, and where lengths are made of their bits, those of the first one to three of each window.
+  HWY_INLINE void start_inside(const T* line, std::int64_t count) {
+    const std::int64_t rest = axis_.size % 4;
+    if (!Repeats<C>::value && rest > 0) gather(line, rest, count, count + reach_, sums_);
+    gather(line, 4, count + reach_ - 3 * step_, count + reach_, cells_);
+  }
+  /// to[i] = the fold of `taps` cells from line[i] on; `end` elements may be read.
+  HWY_NOINLINE void gather(const T* line, std::int64_t taps, std::int64_t count, std::int64_t end, A* to) {
+    const std::int64_t L = lanes<A>(), safe = end - (taps - 1) * step_ - L;
+    std::int64_t i = 0;
+    const auto whole = [&](std::int64_t j) CENOTE_INLINED {
+      return carry_.cell(line + i + j * step_, j * pass_.id_scale, [](const T* p) CENOTE_INLINED { return load(p); });
+    };
+    const auto part = [&](std::int64_t j) CENOTE_INLINED {
+      const std::int64_t room = HWY_MAX(HWY_MIN(end - i - j * step_, L), 0);
+      return carry_.cell(line + i + j * step_, j * pass_.id_scale,
+                         [&](const T* p) CENOTE_INLINED { return load_first(p, room); });
+    };
+    if (taps == 4)
+      for (; i < count && i <= safe; i += L) carry_.store_state(few(4, whole), to + i, plane_);
+    for (; i < count; i += L) carry_.store_state(few(taps, part), to + i, plane_);
+  }
+  /// One to four cells, joined as doubling joins them: bits must not depend on where a line is cut.
+  template <class Cell>
+  HWY_INLINE State few(std::int64_t taps, const Cell& cell) const {
+    if (taps == 1) return cell(0);
+    if (taps == 2) return carry_.combine(cell(0), cell(1));
+    if (taps == 3) return carry_.combine(cell(0), carry_.combine(cell(1), cell(2)));
+    return carry_.combine(carry_.combine(cell(0), cell(1)), carry_.combine(cell(2), cell(3)));
+  }
+
   /// States of single cells from `first` on; outside the line they are those of nothing.
-  HWY_INLINE void read(const T* src, std::int64_t first, std::int64_t count) {
+  HWY_NOINLINE void read(const T* src, std::int64_t first, std::int64_t count) {
     const std::int64_t L = lanes<A>(), low = std::clamp<std::int64_t>(-first, 0, count);
     const std::int64_t high = std::clamp<std::int64_t>(axis_.n * unit_ - first, low, count);
     for (std::int64_t i = 0; i < low; i += L) carry_.store_state(carry_.identity(), cells_ + i, plane_);
@@ -113,7 +146,7 @@ class LineSweep {
   HWY_INLINE void put(const State& state, std::int64_t i) { carry_.store_state(state, cells_ + i, plane_); }
 
   /// to[i] = a[i] joined with b[i + shift], which lies `taps` taps after it.
-  HWY_INLINE void join(const A* a, const A* b, std::int64_t shift, std::int64_t taps, std::int64_t count, A* to,
+  HWY_NOINLINE void join(const A* a, const A* b, std::int64_t shift, std::int64_t taps, std::int64_t count, A* to,
                        std::int64_t to_plane) {
     const std::int64_t L = lanes<A>(), id = taps * pass_.id_scale;
     std::int64_t i = 0;
@@ -137,15 +170,14 @@ class LineSweep {
   }
 
   /// The longest power of two below the window, twice: from both of its ends.
-  HWY_INLINE void overlapping(std::int64_t count, A* to, std::int64_t to_plane) {
-    std::int64_t width = 1;
+  HWY_INLINE void overlapping(std::int64_t width, std::int64_t count, A* to, std::int64_t to_plane) {
     for (; 2 * width < axis_.size; width *= 2) twice(width, count);
     join(cells_, cells_, (axis_.size - width) * step_, axis_.size - width, count, to, to_plane);
   }
   /// One piece for each bit of the window's length, the short ones first.
-  HWY_INLINE void binary(std::int64_t count, A* to, std::int64_t to_plane) {
-    if (std::has_single_bit(static_cast<std::uint64_t>(axis_.size))) return overlapping(count, to, to_plane);
-    std::int64_t width = 1, done = 0;
+  HWY_INLINE void binary(std::int64_t width, std::int64_t count, A* to, std::int64_t to_plane) {
+    if (std::has_single_bit(static_cast<std::uint64_t>(axis_.size))) return overlapping(width, count, to, to_plane);
+    std::int64_t done = axis_.size % width;
     for (; 2 * width <= axis_.size; width *= 2) {
       if (axis_.size & width) {
         if (done > 0)
@@ -158,13 +190,13 @@ class LineSweep {
     }
     join(sums_, cells_, done * step_, done, count, to, to_plane);
   }
-  HWY_INLINE void copy(std::int64_t count, A* to, std::int64_t to_plane) {
+  HWY_NOINLINE void copy(std::int64_t count, A* to, std::int64_t to_plane) {
     for (std::int64_t i = 0; i < count; i += lanes<A>())
       carry_.store_state(carry_.load_state(cells_ + i, plane_, 0), to + i, to_plane);
   }
 
   /// Winners are numbered from the first real cell; where all are as low as nothing, that one has won.
-  HWY_INLINE void renumber(std::int64_t begin, std::int64_t end, A* dst) {
+  HWY_NOINLINE void renumber(std::int64_t begin, std::int64_t end, A* dst) {
     using I = IndexLane<A>;
     for (std::int64_t o = begin; o < end && o * axis_.stride < axis_.low; ++o) {
       const auto tap = static_cast<I>(axis_.span(o).tap * pass_.id_scale);

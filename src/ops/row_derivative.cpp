@@ -72,10 +72,10 @@ void each(const View& a, const View& b, const MutableView& to, const F& f) {
   a.type == Type::f64 ? go(double{}) : go(float{});
 }
 
+/// -1, 0 or 1; NaN stays.
 template <class T>
-T signed_like(T sign, T value) {
-  if (sign == 0 || value == 0) return 0;
-  return sign > 0 ? value : sign < 0 ? -value : sign;
+T sign(T x) {
+  return x > 0 ? T{1} : x < 0 ? T{-1} : x;
 }
 
 cpu::RowPass pass_over(const Impl& pooling, const sparse::Segments& segments, const View& x, const MutableView& y) {
@@ -104,8 +104,8 @@ void linear_cotangent(const Impl& pooling, const View& gy, const MutableView& gx
   pass.source_divisors = pooling.divisors();
   if (pooling.weighed()) pass.weights = pooling.weights.data();
   // What all outputs are divided by may as well divide the sum.
-  const Reducer reducer = pass.source_divisors ? Reducer::sum : pooling.reduction.reducer;
-  const bool scaled = pass.source_divisors || pass.weights;
+  const bool scaled = pooling.weighed() || pooling.divides_by_edges();
+  const Reducer reducer = scaled ? Reducer::sum : pooling.reduction.reducer;
   cpu::reduce_rows(scaled ? table.scaled[static_cast<int>(reducer)] : table.at(Role::value, reducer), pass, gy.type);
 }
 
@@ -132,14 +132,14 @@ void weighed_cotangent(const Impl& pooling, const View& x, const View& gy, const
   cpu::reduce_rows(table.at(Role::cotangent, pooling.reduction.reducer), back, x.type);
 }
 
-/// The rows with the largest magnitudes, which win in an infinite norm. All in the lane type.
-std::int32_t* largest_magnitudes(const Impl& pooling, const View& x, Arena& arena) {
+/// The rows with the largest magnitudes, which win in an infinite norm. All in the lane type. `cells` takes as much as
+/// x and may be used for other things afterwards.
+std::int32_t* largest_magnitudes(const Impl& pooling, const View& x, const MutableView& cells, Arena& arena) {
   const std::int64_t width = x.shape[1], outputs = pooling.rows->outputs();
-  const MutableView sizes = arena.rows(x.type, pooling.rows->inputs(), width);
   const MutableView values = arena.rows(x.type, outputs, width);
   std::int32_t* winners = arena.winners(outputs, width);
-  each(x, x, sizes, [](auto a, auto) { return std::fabs(a); });
-  cpu::RowPass pass = pass_over(pooling, pooling.rows->forward(), sizes, values);
+  each(x, x, cells, [](auto a, auto) { return std::fabs(a); });
+  cpu::RowPass pass = pass_over(pooling, pooling.rows->forward(), cells, values);
   pass.winners = winners;
   pass.stream = false;
   cpu::reduce_rows(cpu::row_table(x.type).at(Role::winner, Reducer::max), pass, x.type);
@@ -206,10 +206,10 @@ void row_tangent(const Impl& pooling, const View& x, const View& dx, const Mutab
     return routed_tangent(pooling, winners, dx, dy);
   }
   in_lanes(x, dx, dy, arena, [&](const View& a, const View& da, const MutableView& to) {
-    const std::int32_t* winners = largest_magnitudes(pooling, a, arena);
-    const MutableView turned = arena.rows(a.type, a.shape[0], a.shape[1]);
-    each(a, da, turned, [](auto sign, auto value) { return signed_like(sign, value); });
-    routed_tangent(pooling, winners, turned, to);
+    const MutableView cells = arena.rows(a.type, a.shape[0], a.shape[1]);
+    const std::int32_t* winners = largest_magnitudes(pooling, a, cells, arena);
+    each(a, da, cells, [](auto x0, auto dx0) { return sign(x0) * dx0; });
+    routed_tangent(pooling, winners, cells, to);
   });
 }
 
@@ -229,8 +229,14 @@ void row_cotangent(const Impl& pooling, const View& x, const View& gy, const Mut
     return routed_cotangent(pooling, winners, gy, gx);
   }
   in_lanes(x, gy, gx, arena, [&](const View& a, const View& g, const MutableView& to) {
-    routed_cotangent(pooling, largest_magnitudes(pooling, a, arena), g, to);
-    each(a, to, to, [](auto sign, auto value) { return signed_like(sign, value); });
+    // The winners' signs are what counts: a cell that wins nothing gets 0, even a NaN.
+    const MutableView cells = arena.rows(a.type, a.shape[0], a.shape[1]);
+    const MutableView won = arena.rows(a.type, g.shape[0], g.shape[1]);
+    const std::int32_t* winners = largest_magnitudes(pooling, a, cells, arena);
+    each(a, a, cells, [](auto x0, auto) { return sign(x0); });
+    routed_tangent(pooling, winners, cells, won);
+    each(won, g, won, [](auto s, auto g0) { return s * g0; });
+    routed_cotangent(pooling, winners, won, to);
   });
 }
 

@@ -15,27 +15,22 @@ Extents per_axis(const PerAxis& values, int dimension) {
 }
 
 /// The stride of what a relation makes of x.
-Extents stride_after(const SparseTensor& x, const Relation& relation) {
+Extents stride_after(const char* who, const SparseTensor& x, const Relation& relation) {
   const Extents step = relation.kernel().stride.values();
   Extents result = x.stride();
   for (int a = 0; a < result.size(); ++a) {
     if (relation.transposed()) {
+      if (result[a] % step[a] != 0)
+        reject(who, "stride[", a, "] = ", step[a], ": must divide the tensor's own stride, ", result[a]);
       result[a] /= step[a];
       continue;
     }
     const Checked product = Checked(result[a]) * Checked(step[a]);
     if (!product.ok())
-      reject("pool", "stride[", a, "] = ", step[a], ": times the tensor's own, ", result[a], ", it must fit 64 bits");
+      reject(who, "stride[", a, "] = ", step[a], ": times the tensor's own, ", result[a], ", it must fit 64 bits");
     result[a] = product.value();
   }
   return result;
-}
-
-void check_divisible(const char* who, const SparseTensor& x, const PerAxis& by) {
-  const Extents step = per_axis(by, x.dimension());
-  for (int a = 0; a < std::min(step.size(), x.dimension()); ++a)
-    if (step[a] > 0 && x.stride()[a] % step[a] != 0)
-      reject(who, "stride[", a, "] = ", step[a], ": must divide the tensor's own stride, ", x.stride()[a]);
 }
 
 /// Rejects a relation between other rows: the same coordinates are wanted, or equal ones.
@@ -43,19 +38,15 @@ void check_relation(const SparseTensor& x, const Relation& relation) {
   const auto& own = x.coordinates();
   const auto& other = relation.input();
   if (own == other) return;
-  const auto differ = [&](const char* how) { reject("pool", "a relation of other coordinates: ", how); };
-  if (own->dimension() != other->dimension()) differ("their dimension must be that of x");
-  if (own->rows() != other->rows()) differ("they must have as many rows as x");
+  if (own->dimension() != other->dimension() || own->rows() != other->rows())
+    reject("pool", "a relation of ", other->rows(), " rows of dimension ", other->dimension(),
+           ": must be of those of x, ", own->rows(), " rows of dimension ", own->dimension());
   const sparse::Rows a = own->impl().view(), b = other->impl().view();
   for (std::int64_t i = 0; i < a.count; ++i)
     for (int column = 0; column < a.columns; ++column)
       if (a.at(i, column) != b.at(i, column))
         reject("pool", "a relation of other coordinates: row ", i, " is ", sparse::row_text(b, i), " there and ",
                sparse::row_text(a, i), " in x");
-}
-
-SparseTensor made(const SparseTensor& x, const Relation& relation, Array feats) {
-  return SparseTensor(relation.output(), std::move(feats), stride_after(x, relation));
 }
 
 }  // namespace
@@ -70,20 +61,22 @@ SparseTensor pool(const SparseTensor& x, const SparsePooling& pooling) {
 
 SparseTensor pool(const SparseTensor& x, const Relation& relation, const Reduction& reduction) {
   check_relation(x, relation);
-  return made(x, relation, RowPooling(relation, reduction)(x.feats()));
+  const Extents stride = stride_after("pool", x, relation);
+  return SparseTensor(relation.output(), RowPooling(relation, reduction)(x.feats()), stride);
 }
 
 SparsePooledRows pool_with_rows(const SparseTensor& x, const SparsePooling& pooling) {
   const Relation relation = x.coordinates()->relation(pooling.kernel, pooling.options);
+  const Extents stride = stride_after("pool", x, relation);
   PooledRows pooled = RowPooling(relation, pooling.reduction).with_rows(x.feats());
-  return {made(x, relation, std::move(pooled.values)), std::move(pooled.rows)};
+  return {SparseTensor(relation.output(), std::move(pooled.values), stride), std::move(pooled.rows)};
 }
 
 SparseTensor pool_transpose(const SparseTensor& x, const Kernel& kernel,
                             const std::shared_ptr<const Coordinates>& targets) {
-  const auto relation = relate_transposed(x.coordinates(), kernel, targets);
-  check_divisible("pool_transpose", x, kernel.stride);
-  return made(x, relation, RowPooling(relation, {.reducer = Reducer::avg})(x.feats()));
+  const Relation relation = relate_transposed(x.coordinates(), kernel, targets);
+  const Extents stride = stride_after("pool_transpose", x, relation);
+  return SparseTensor(relation.output(), RowPooling(relation, {.reducer = Reducer::avg})(x.feats()), stride);
 }
 
 SparseTensor upsample(const SparseTensor& x, const PerAxis& scale, const std::shared_ptr<const Coordinates>& targets) {
@@ -96,9 +89,9 @@ SparseTensor upsample(const SparseTensor& x, const PerAxis& scale, const std::sh
     size[a] = 2 * s[a] - 1;
     padding[a] = s[a] - 1;
   }
-  check_divisible("upsample", x, s);
   const Relation relation = relate_transposed(x.coordinates(), {size, s, padding, 1}, targets);
-  return made(x, relation, RowPooling::multilinear(relation)(x.feats()));
+  const Extents stride = stride_after("upsample", x, relation);
+  return SparseTensor(relation.output(), RowPooling::multilinear(relation)(x.feats()), stride);
 }
 
 Array global_pool(const SparseTensor& x, const Reduction& reduction) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t ring_budget = 256 * 1024;  // bytes of one thread's rings: a part of a common L2
 // From this many cells on sweeping is faster, as measured in f32; a stride makes direct folding cheaper by as much.
-constexpr std::int64_t shortest_swept_line = 16, shortest_swept_rows = 12;
+constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9;
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {

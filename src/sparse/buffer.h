@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <type_traits>
 #include <utility>
 
+#include "core/memory.h"
 #include "core/parallel.h"
 
 namespace cenote::sparse {
@@ -20,13 +22,16 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::int64_t size)
-      : data_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(size))), size_(size) {}
+      : data_(static_cast<T*>(allocate_memory(static_cast<std::size_t>(size) * sizeof(T)))), size_(size) {}
   Buffer(Buffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     data_ = std::move(other.data_);
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
+
+  /// Forgets what comes after the first n.
+  void truncate(std::int64_t n) noexcept { size_ = n; }
 
   std::int64_t size() const noexcept { return size_; }
   T* data() noexcept { return data_.get(); }
@@ -39,7 +44,10 @@ class Buffer {
   const T* end() const noexcept { return data() + size_; }
 
  private:
-  std::unique_ptr<T[]> data_;
+  struct Free {
+    void operator()(T* memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<T[], Free> data_;
   std::int64_t size_ = 0;
 };
 

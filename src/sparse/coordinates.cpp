@@ -79,6 +79,10 @@ Buffer<Item<K>> sorted_items(const KeyCodec& codec, const Rows& rows) {
 
 }  // namespace
 
+void check_output_rows(std::string_view caller, std::int64_t rows) {
+  if (rows > most_rows) reject(caller, rows, " output rows: there may be at most ", most_rows);
+}
+
 std::shared_ptr<const Coordinates> made_coordinates(Array rows, const Range& range, std::int64_t batch_size) {
   auto impl = std::make_unique<Coordinates::Impl>();
   impl->dimension = range.columns - 1;

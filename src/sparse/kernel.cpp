@@ -54,6 +54,18 @@ Divisors Shape::divisors() const noexcept {
   return result;
 }
 
+Divisors Shape::cells() const noexcept {
+  Divisors result{};
+  for (std::size_t a = 1; a < Range::at(columns); ++a) result[a] = FloorDivide(axis[a].stride, axis[a].padding);
+  return result;
+}
+
+bool Shape::apart() const noexcept {
+  for (int a = 1; a < columns; ++a)
+    if ((*this)[a].reach() >= (*this)[a].stride) return false;
+  return true;
+}
+
 bool Shape::unit_stride() const noexcept {
   for (int a = 1; a < columns; ++a)
     if ((*this)[a].stride != 1) return false;
@@ -63,9 +75,9 @@ bool Shape::unit_stride() const noexcept {
 bool Shape::groups() const noexcept {
   for (int a = 1; a < columns; ++a) {
     const Tap& tap = (*this)[a];
-    if (tap.first != 0 || tap.padding != 0 || tap.reach() >= tap.stride) return false;
+    if (tap.first != 0 || tap.padding != 0) return false;
   }
-  return true;
+  return apart();
 }
 
 bool Shape::covers() const noexcept {

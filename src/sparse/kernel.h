@@ -30,7 +30,12 @@ struct Shape {
   bool limited = false;
 
   const Tap& operator[](int a) const noexcept { return axis[Range::at(a)]; }
+  /// floor(c / stride) per axis.
   Divisors divisors() const noexcept;
+  /// floor((c + padding) / stride) per axis: the one window that may hold c, where windows do not overlap.
+  Divisors cells() const noexcept;
+  /// Whether windows of different outputs have no cell in common, for any padding.
+  bool apart() const noexcept;
   /// Whether stride is 1 on every axis.
   bool unit_stride() const noexcept;
   /// Whether every input feeds at most one output, which is floor(c / stride).

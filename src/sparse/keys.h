@@ -57,22 +57,25 @@ std::string row_text(const Rows& rows, std::int64_t row);
 
 Range range_of(const Rows& rows);
 
-/// floor(c / by), fast where the divisor is a power of two.
+/// floor((c + plus) / by), fast where the divisor is a power of two. The sum must fit 64 bits.
 struct FloorDivide {
   std::int64_t by = 1;
   int shift = 0;  // -1: not a power of two
+  std::int64_t plus = 0;
 
   FloorDivide() = default;
-  explicit FloorDivide(std::int64_t by)
-      : by(by), shift(std::has_single_bit(static_cast<u64>(by)) ? std::countr_zero(static_cast<u64>(by)) : -1) {}
+  explicit FloorDivide(std::int64_t by, std::int64_t plus = 0)
+      : by(by),
+        shift(std::has_single_bit(static_cast<u64>(by)) ? std::countr_zero(static_cast<u64>(by)) : -1),
+        plus(plus) {}
   std::int64_t operator()(std::int64_t c) const noexcept {
-    if (shift >= 0) return c >> shift;
-    const std::int64_t q = c / by;
-    return q - (c % by < 0);
+    if (shift >= 0) return (c + plus) >> shift;
+    const std::int64_t q = (c + plus) / by;
+    return q - ((c + plus) % by < 0);
   }
   std::int64_t remainder(std::int64_t c) const noexcept {
-    if (shift >= 0) return c & (by - 1);
-    const std::int64_t r = c % by;
+    if (shift >= 0) return (c + plus) & (by - 1);
+    const std::int64_t r = (c + plus) % by;
     return r < 0 ? r + by : r;
   }
 };
@@ -134,7 +137,7 @@ void pack_block(const KeyCodec& codec, const Rows& rows, const Divisors& divisor
     const auto low = static_cast<u64>(codec.low[Range::at(a)]);
     const int shift = codec.shift[Range::at(a)];
     rows.column(a, first, n, column);
-    if (divide.shift >= 0)
+    if (divide.shift >= 0 && divide.plus == 0)
       for (std::int64_t i = 0; i < n; ++i)
         keys[i] = static_cast<K>(keys[i] | static_cast<K>(static_cast<u64>(column[i] >> divide.shift) - low) << shift);
     else
@@ -143,7 +146,7 @@ void pack_block(const KeyCodec& codec, const Rows& rows, const Divisors& divisor
   }
 }
 
-/// The keys of all rows.
+/// The keys of rows [first, last).
 template <class K>
 void for_packed_blocks(const KeyCodec& codec, const Rows& rows, const Divisors& divisors, std::int64_t first,
                        std::int64_t last, const auto& body) {

@@ -133,12 +133,15 @@ class SortedSearch {
     const Item<K>* const items = items_.data();
     const K* const line_key = line_key_.data();
     std::int64_t* const cursor = cursor_.data();
-    const std::int64_t size = size_, lines = lines_, last_start = items_.size() - size;
+    constexpr std::int64_t steps = 3;
+    const std::int64_t size = size_, lines = lines_, last_start = items_.size() - size - steps;
     const K first = window_.key();
     for (std::int64_t line = 0; line < lines; ++line) {
       const K start = static_cast<K>(first + line_key[line]), end = static_cast<K>(start + static_cast<K>(size - 1));
       std::int64_t at = cursor[line];
-      for (int i = 0; i < 4 && at <= last_start && items[at].key < start; ++i) ++at;
+      if (at <= last_start) at += items[at].key < start, at += items[at].key < start;
+      if (at <= last_start && items[at].key < start) [[unlikely]]
+        ++at;
       if (at > last_start || items[at].key < start) [[unlikely]] {
         walk(start, line, local);
         continue;
@@ -276,6 +279,8 @@ class Mover {
       start[i] = offsets_[block.row[first + i]];
       degree[i] = offsets_[block.row[first + i] + 1] - start[i];
       sum += degree[i];
+      __builtin_prefetch(in_row_ + start[i], 1);
+      __builtin_prefetch(kernel_id_ + start[i], 1);
     }
     // One more, for what is written and not kept.
     if (sum >= rows_.size()) {

@@ -9,12 +9,6 @@
 
 namespace cenote::sparse {
 
-/// Edges and where those of each output begin.
-struct Found {
-  Array row_offsets;
-  Edges edges;
-};
-
 /// All edges onto the rows of `out`. Both engines give the same.
 Found find_neighbours(std::string_view who, const Coordinates::Impl& in, const Coordinates::Impl& out,
                       const Shape& shape, Engine engine);

@@ -54,53 +54,76 @@ std::shared_ptr<Impl> begin(const Request& request, std::shared_ptr<const Coordi
   return impl;
 }
 
-std::string engine_text(Engine engine, bool asked) {
-  std::string text = engine == Engine::sorted ? "sorted" : "hashed";
-  return asked ? text + " as asked" : text;
-}
-
 /// A key whose low bits are set; all of them may be.
 template <class K>
 K low_bits(int bits) noexcept {
   return bits >= static_cast<int>(sizeof(K) * 8) ? static_cast<K>(~K{0}) : static_cast<K>((K{1} << bits) - 1);
 }
 
+/// Keys that ascend, of which those with one parent agree above the low bits.
+template <class K>
+struct Family {
+  const K* key;
+  int bits;
+  K high = static_cast<K>(~K{0} ^ low_bits<K>(bits));
+
+  /// Whether a key has another parent than the one before it; the first key has none before it.
+  bool begins(std::int64_t i) const noexcept { return ((key[i] ^ key[i - 1]) & high) != 0; }
+
+  /// How many runs of siblings begin in [first, last).
+  std::int64_t count(std::int64_t first, std::int64_t last) const noexcept {
+    std::int64_t sum = first == 0;
+    for (std::int64_t at = std::max<std::int64_t>(first, 1), end; at < last; at = end) {
+      end = std::min<std::int64_t>(last, at + (1 << 20));
+      K part = 0;  // as wide as a key, so that lanes stay what they are
+      for (std::int64_t i = at; i < end; ++i) part = static_cast<K>(part + begins(i));
+      sum += static_cast<std::int64_t>(part);
+    }
+    return sum;
+  }
+  /// Where the runs from `run` to `end` begin, of which the first begins at key i or later; returns the key after the
+  /// last start. Without branches: every key is written to the next run, and stays there if it begins one.
+  std::int64_t starts(std::int64_t i, std::int64_t run, std::int64_t end, std::int64_t* out) const noexcept {
+    if (i == 0 && run < end) out[run++] = i++;
+    for (; run + 4 <= end; i += 4) {
+      out[run] = i, run += begins(i);
+      out[run] = i + 1, run += begins(i + 1);
+      out[run] = i + 2, run += begins(i + 2);
+      out[run] = i + 3, run += begins(i + 3);
+    }
+    for (; run < end; ++i) out[run] = i, run += begins(i);
+    return i;
+  }
+  void parents(const std::int64_t* starts, std::int64_t n, K* out) const noexcept {
+    // A shift by all bits is not defined, and leaves nothing.
+    if (high == 0) return void(std::fill_n(out, n, K{0}));
+    for (std::int64_t run = 0; run < n; ++run) out[run] = static_cast<K>(key[starts[run]] >> bits);
+  }
+};
+
 /// Runs of equal parents: where each begins, and the parents' keys.
 template <class K>
 std::pair<Array, Buffer<K>> parent_runs(const Buffer<K>& keys, int bits) {
-  const std::int64_t n = keys.size();
-  const Chunks chunks = Chunks::of(n, 1 << 16);
+  const Chunks chunks = Chunks::of(keys.size(), 1 << 16);
   std::vector<std::int64_t> start(static_cast<std::size_t>(chunks.count) + 1, 0);
-  // Keys ascend, so two of them have one parent exactly if they agree above the low bits.
-  const K high = static_cast<K>(~K{0} ^ low_bits<K>(bits));
-  const K* const key = keys.data();
-  const auto begins = [=](std::int64_t i) { return ((key[i] ^ key[i - 1]) & high) != 0; };
+  const Family<K> family{keys.data(), bits};
   for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
-    std::int64_t count = first == 0;
-    for (std::int64_t i = std::max<std::int64_t>(first, 1); i < last; ++i) count += begins(i);
-    start[static_cast<std::size_t>(c) + 1] = count;
+    start[static_cast<std::size_t>(c) + 1] = family.count(first, last);
   });
   for (std::size_t c = 1; c < start.size(); ++c) start[c] += start[c - 1];
   Array offsets(Type::i64, {start.back() + 1});
   Buffer<K> parents(start.back());
-  std::int64_t* out = offsets.values<std::int64_t>().data();
-  for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t) {
-    // Without branches: every input is written to the next run, and stays there if it begins one.
-    std::int64_t run = start[static_cast<std::size_t>(c)], i = first;
+  std::int64_t* const out = offsets.values<std::int64_t>().data();
+  for_chunks(chunks, [&, family](std::int64_t c, std::int64_t first, std::int64_t) {
     const std::int64_t end = start[static_cast<std::size_t>(c) + 1];
-    if (i == 0 && run < end) {
-      out[run] = 0;
-      parents[run++] = key[i++] & high;
+    std::int64_t i = first;
+    for (std::int64_t run = start[static_cast<std::size_t>(c)], n; run < end; run += n) {
+      n = std::min(block_rows, end - run);
+      i = family.starts(i, run, run + n, out);
+      family.parents(out + run, n, parents.data() + run);
     }
-    for (; run < end; ++i) {
-      out[run] = i;
-      parents[run] = key[i] & high;
-      run += begins(i);
-    }
-    // A shift by all bits is not defined; there is nothing to shift then.
-    for (std::int64_t r = start[static_cast<std::size_t>(c)]; r < end && high != 0; ++r) parents[r] >>= bits;
   });
-  out[start.back()] = n;
+  out[start.back()] = keys.size();
   return {std::move(offsets), std::move(parents)};
 }
 
@@ -138,9 +161,12 @@ std::shared_ptr<Impl> by_morton(const Request& request) {
 
 std::shared_ptr<Impl> by_grouping(const Request& request) {
   const Coordinates::Impl& in = request.in;
-  const bool asked = request.options.engine != Engine::automatic;
-  Engine engine = request.options.engine;
-  if (!asked) engine = request.order == Order::sorted && !request.options.targets ? Engine::sorted : Engine::hashed;
+  const bool in_order = request.order == Order::sorted && !request.options.targets;
+  const EngineChoice choice =
+      in_order ? choose_engine(request.options.engine, Engine::sorted, "output rows are to be in sorted order")
+               : choose_engine(request.options.engine, Engine::hashed,
+                               "one lookup per input is cheaper than a sort, and the order of outputs is given");
+  const Engine engine = choice.engine;
   Array group;
   std::shared_ptr<const Coordinates> output = request.options.targets;
   if (output) {
@@ -162,10 +188,11 @@ std::shared_ptr<Impl> by_grouping(const Request& request) {
   const auto row_of = group.values<std::int32_t>();
   impl->edge_count = in.rows - std::count(row_of.begin(), row_of.end(), -1);
   impl->group_.set(std::move(group));
-  impl->route = "grouping, " + engine_text(engine, asked);
+  impl->route = "grouping, " + choice.name();
   impl->reason =
       "offsets run 0..k-1, padding is 0 and (k-1)*dilation+1 <= stride on every axis, so an output is a "
-      "function of the input and no neighbours are searched";
+      "function of the input and no neighbours are searched; " +
+      choice.why();
   return impl;
 }
 
@@ -201,8 +228,14 @@ std::shared_ptr<const Coordinates> first_seen_outputs(const Request& request, co
 
 std::shared_ptr<Impl> by_search(const Request& request) {
   const Coordinates::Impl& in = request.in;
-  const bool asked = request.options.engine != Engine::automatic;
-  const Engine engine = asked ? request.options.engine : Engine::sorted;
+  const EngineChoice choice =
+      choose_engine(request.options.engine, Engine::sorted,
+                    "a line of a window is a range of sorted keys, found by moving forward, where a table is asked for "
+                    "every cell");
+  const Engine engine = choice.engine;
+  // Either may refuse the range, so before any work.
+  KeyCodec(who, in.range);
+  if (request.options.targets) KeyCodec(who, request.options.targets->impl().range);
   const bool dense = request.options.policy == Policy::dense;
   std::shared_ptr<const Coordinates> output = request.options.targets;
   if (!output)
@@ -218,8 +251,8 @@ std::shared_ptr<Impl> by_search(const Request& request) {
   impl->edge_count = found.edges.in_row.size();
   impl->row_offsets_.set(std::move(found.row_offsets));
   impl->edges_.set(std::move(found.edges));
-  impl->route = engine_text(engine, asked);
-  impl->reason = search_reason(request.shape);
+  impl->route = choice.name();
+  impl->reason = search_reason(request.shape) + "; " + choice.why();
   return impl;
 }
 

@@ -6,33 +6,12 @@
 #include <sstream>
 
 #include "core/reject.h"
+#include "sparse/edge_order.h"
+#include "sparse/support.h"
 
 namespace cenote {
 namespace sparse {
 namespace {
-
-// The kernel id of every input of a grouping: the digits of its place in the cell.
-Buffer<std::int32_t> cell_ids(const Shape& shape, const Rows& rows) {
-  Buffer<std::int32_t> ids(rows.count);
-  for_chunks(Chunks::of(rows.count), [&](std::int64_t, std::int64_t first, std::int64_t last) {
-    std::int64_t column[block_rows];
-    for (std::int64_t at = first; at < last; at += block_rows) {
-      const std::int64_t n = std::min(block_rows, last - at);
-      std::fill_n(ids.data() + at, n, 0);
-      for (int a = 1; a < shape.columns; ++a) {
-        const FloorDivide divide(shape[a].stride);
-        const std::int64_t size = shape[a].size, dilation = shape[a].dilation;
-        rows.column(a, at, n, column);
-        for (std::int64_t i = 0; i < n; ++i) {
-          // An input without a tap has no meaningful id, and no edge that would use it.
-          const std::int64_t tap = divide.remainder(column[i]) / dilation % size;
-          ids[at + i] = static_cast<std::int32_t>(ids[at + i] * size + tap);
-        }
-      }
-    }
-  });
-  return ids;
-}
 
 // The kernel id that the low bits of a Morton key stand for.
 template <class K>
@@ -55,56 +34,50 @@ class MortonIds {
   std::array<int, 128> target_{};
 };
 
-// Puts the edges of each output in the order of their kernel ids; rows are short.
-void sort_rows(const std::int64_t* offsets, std::int64_t outputs, std::int32_t* in_row, std::int32_t* kernel_id) {
-  for_chunks(Chunks::of(outputs), [&](std::int64_t, std::int64_t first, std::int64_t last) {
-    std::vector<std::pair<std::int32_t, std::int32_t>> row;
-    for (std::int64_t o = first; o < last; ++o) {
-      const std::int64_t begin = offsets[o], end = offsets[o + 1];
-      if (std::is_sorted(kernel_id + begin, kernel_id + end)) continue;
-      row.clear();
-      for (std::int64_t e = begin; e < end; ++e) row.emplace_back(kernel_id[e], in_row[e]);
-      std::sort(row.begin(), row.end());
-      for (std::int64_t e = begin; e < end; ++e) {
-        std::tie(kernel_id[e], in_row[e]) = row[static_cast<std::size_t>(e - begin)];
+// The edges of inputs that feed at most one output each; ids(first, n, out) gives the kernel ids of n inputs.
+template <class Ids>
+Found edges_of_group(const Relation::Impl& relation, const Ids& ids) {
+  const EdgeKeys keys(relation.outputs, relation.shape.volume);
+  const std::int32_t* const group = relation.group().values<std::int32_t>().data();
+  return with_key(keys.bits, [&](auto zero) {
+    using K = decltype(zero);
+    Buffer<Item<K>> items(relation.inputs);
+    for_chunks(Chunks::of(relation.inputs), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+      u64 id[block_rows];
+      for (std::int64_t at = first; at < last; at += block_rows) {
+        const std::int64_t n = std::min(block_rows, last - at);
+        ids(at, n, id);
+        for (std::int64_t i = 0; i < n; ++i)
+          items[at + i] = {keys.key<K>(group[at + i], id[i]), static_cast<std::int32_t>(at + i)};
       }
-    }
+    });
+    return ordered_edges(keys, std::move(items), relation.edge_count);
   });
 }
 
-Edges edges_of_runs(const Relation::Impl& relation, const Coordinates& input, const Array& row_offsets) {
-  Edges edges{Array(Type::i32, {relation.inputs}), Array(Type::i32, {relation.inputs})};
-  std::int32_t* in_row = edges.in_row.values<std::int32_t>().data();
-  std::int32_t* kernel_id = edges.kernel_id.values<std::int32_t>().data();
-  std::iota(in_row, in_row + relation.inputs, 0);
+Edges edges_of_runs(const Relation::Impl& relation, const Coordinates& input) {
   const MortonKeys& morton = *input.impl().morton;
   const int levels = relation.shape.power_of_two();
-  std::visit(
+  return std::visit(
       [&]<class K>(const Buffer<K>& keys) {
         const MortonIds<K> id(morton.codec, levels);
+        // Within a cell of two points a side Morton order is the order of kernel ids.
+        if (levels > 1)
+          return edges_of_group(relation,
+                                [&](std::int64_t first, std::int64_t n, u64* out) {
+                                  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<u64>(id(keys[first + i]));
+                                })
+              .edges;
+        Edges edges{Array(Type::i32, {relation.inputs}), Array(Type::i32, {relation.inputs})};
+        std::int32_t* in_row = edges.in_row.values<std::int32_t>().data();
+        std::int32_t* kernel_id = edges.kernel_id.values<std::int32_t>().data();
         for_chunks(Chunks::of(keys.size()), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+          std::iota(in_row + first, in_row + last, static_cast<std::int32_t>(first));
           for (std::int64_t i = first; i < last; ++i) kernel_id[i] = id(keys[i]);
         });
+        return edges;
       },
       morton.keys);
-  if (levels > 1) sort_rows(row_offsets.values<std::int64_t>().data(), relation.outputs, in_row, kernel_id);
-  return edges;
-}
-
-// Offsets and edges at once: counting the inputs of each output gives both.
-std::pair<Array, Edges> edges_of_group(const Relation::Impl& relation, const Coordinates& input) {
-  Array offsets(Type::i64, {relation.outputs + 1});
-  Edges edges{Array(Type::i32, {relation.edge_count}), Array(Type::i32, {relation.edge_count})};
-  std::int64_t* start = offsets.values<std::int64_t>().data();
-  std::int32_t* in_row = edges.in_row.values<std::int32_t>().data();
-  std::int32_t* kernel_id = edges.kernel_id.values<std::int32_t>().data();
-  group_positions(relation.group().values<std::int32_t>().data(), relation.inputs, relation.outputs, start, in_row);
-  const Buffer<std::int32_t> ids = cell_ids(relation.shape, input.impl().view());
-  for_chunks(Chunks::of(relation.edge_count), [&](std::int64_t, std::int64_t first, std::int64_t last) {
-    for (std::int64_t e = first; e < last; ++e) kernel_id[e] = ids[in_row[e]];
-  });
-  sort_rows(start, relation.outputs, in_row, kernel_id);
-  return {std::move(offsets), std::move(edges)};
 }
 
 Array rows_of_offsets(const Array& row_offsets, std::int64_t outputs, std::int64_t edges) {
@@ -131,10 +104,12 @@ const Array& Relation::Impl::row_offsets(const Coordinates& input) const {
 
 const Edges& Relation::Impl::edges(const Coordinates& input) const {
   return edges_.get([&] {
-    if (source == Source::runs) return edges_of_runs(*this, input, row_offsets(input));
-    auto [offsets, made] = edges_of_group(*this, input);
-    row_offsets_.get([&] { return std::move(offsets); });
-    return std::move(made);
+    if (source == Source::runs) return edges_of_runs(*this, input);
+    const Rows rows = input.impl().view();
+    Found found = edges_of_group(
+        *this, [&](std::int64_t first, std::int64_t n, u64* out) { cell_ids(shape, rows, first, n, out); });
+    row_offsets_.get([&] { return std::move(found.row_offsets); });
+    return std::move(found.edges);
   });
 }
 
@@ -150,8 +125,20 @@ const Array& Relation::Impl::group() const {
 const ByInput& Relation::Impl::by_input(const Coordinates& input) const {
   return by_input_.get([&] {
     ByInput made{Array(Type::i64, {inputs + 1}), Array(Type::i64, {edge_count})};
-    group_positions(edges(input).in_row.values<std::int32_t>().data(), edge_count, inputs,
-                    made.offsets.values<std::int64_t>().data(), made.edges.values<std::int64_t>().data());
+    const std::int32_t* in_row = edges(input).in_row.values<std::int32_t>().data();
+    std::int64_t* start = made.offsets.values<std::int64_t>().data();
+    std::int64_t* edge = made.edges.values<std::int64_t>().data();
+    if (source == Source::edges) {
+      group_positions(in_row, edge_count, inputs, start, edge);
+      return made;
+    }
+    // At most one edge each: whether there is one is all there is to count.
+    const std::int32_t* out = group().values<std::int32_t>().data();
+    start[0] = 0;
+    for (std::int64_t i = 0; i < inputs; ++i) start[i + 1] = start[i] + (out[i] >= 0);
+    for_chunks(Chunks::of(edge_count), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+      for (std::int64_t e = first; e < last; ++e) edge[start[in_row[e]]] = e;
+    });
     return made;
   });
 }

@@ -19,6 +19,12 @@ struct Edges {
   Array in_row, kernel_id;
 };
 
+/// Edges and where those of each output begin.
+struct Found {
+  Array row_offsets;
+  Edges edges;
+};
+
 /// The edges of each input, as positions among all edges.
 struct ByInput {
   Array offsets, edges;

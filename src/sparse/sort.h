@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sparse/buffer.h"
@@ -82,20 +83,31 @@ void radix_sort(Buffer<T>& items, int bits) {
 template <class Position>
 void group_positions(const std::int32_t* bucket, std::int64_t n, std::int64_t buckets, std::int64_t* offsets,
                      Position* order) {
-  // Every chunk of buckets reads all positions: reading is cheap beside the scattered writes, and nothing is shared.
-  const Chunks chunks = Chunks::of(buckets, 1 << 16);
-  const auto mine = [&](auto visit) {
-    for_chunks(chunks, [&](std::int64_t, std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = 0; i < n; ++i)
-        if (bucket[i] >= first && bucket[i] < last) visit(bucket[i], i);
-    });
-  };
-  std::fill_n(offsets, buckets + 1, 0);
-  mine([&](std::int64_t b, std::int64_t) { ++offsets[b + 1]; });
-  for (std::int64_t b = 0; b < buckets; ++b) offsets[b + 1] += offsets[b];
-  Buffer<std::int64_t> next(buckets);
-  std::copy_n(offsets, buckets, next.data());
-  mine([&](std::int64_t b, std::int64_t i) { order[next[b]++] = static_cast<Position>(i); });
+  // Every chunk of positions counts for itself, so there are no more chunks than positions to a bucket: the counters
+  // take no more memory than the result.
+  Chunks chunks = Chunks::of(n, 1 << 16);
+  chunks.count = std::clamp<std::int64_t>(n / std::max<std::int64_t>(buckets, 1), n > 0 ? 1 : 0, chunks.count);
+  Buffer<std::int64_t> next(chunks.count * buckets);
+  for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
+    std::int64_t* const mine = next.data() + c * buckets;
+    std::fill_n(mine, buckets, 0);
+    for (std::int64_t i = first; i < last; ++i)
+      if (bucket[i] >= 0) ++mine[bucket[i]];
+  });
+  std::int64_t sum = 0;
+  for (std::int64_t b = 0; b < buckets; ++b) {
+    offsets[b] = sum;
+    for (std::int64_t c = 0; c < chunks.count; ++c) {
+      std::int64_t& place = next[c * buckets + b];
+      sum += std::exchange(place, sum);
+    }
+  }
+  offsets[buckets] = sum;
+  for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
+    std::int64_t* const mine = next.data() + c * buckets;
+    for (std::int64_t i = first; i < last; ++i)
+      if (bucket[i] >= 0) order[mine[bucket[i]]++] = static_cast<Position>(i);
+  });
 }
 
 }  // namespace cenote::sparse

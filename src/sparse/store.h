@@ -30,6 +30,8 @@ struct Index {
 
 /// The most rows that a coordinate set may have: rows are numbered in 32 bits.
 inline constexpr std::int64_t most_rows = INT32_MAX;
+/// Throws std::invalid_argument for more output rows than that.
+void check_output_rows(std::string_view who, std::int64_t rows);
 
 }  // namespace sparse
 

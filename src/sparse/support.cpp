@@ -15,10 +15,9 @@ Wide floor_divide(Wide c, Wide by) {
   return q - (c % by < 0 ? 1 : 0);
 }
 
-/// What a coordinate becomes along one axis: the outputs whose windows hold it, or the points that it reaches.
+/// What a coordinate becomes along one axis: the outputs whose windows hold it.
 struct Spread {
   Tap tap;
-  bool transposed = false;
   std::int64_t low = 0, high = -1;  // results outside are absent
 
   // 128 bits: products and sums of 64-bit numbers stay within them. Called once per distinct coordinate and tap.
@@ -27,34 +26,29 @@ struct Spread {
     const auto give = [&](i128 o) {
       if (o >= low && o <= high) emit(static_cast<std::int64_t>(o));
     };
-    if (transposed) {
-      const i128 start = i128{c} * tap.stride - tap.padding;
-      for (std::int64_t j = 0; j < tap.size; ++j) give(start + i128{j} * tap.dilation);
+    if (tap.dilation == 1) {
+      const auto [first, last] = between(c);
+      for (i128 o = first; o <= last; ++o) emit(static_cast<std::int64_t>(o));
       return;
     }
     const i128 top = i128{c} + tap.padding;
-    if (tap.dilation == 1) {
-      const i128 first = -floor_divide<i128>(tap.reach() - top, tap.stride), last = floor_divide<i128>(top, tap.stride);
-      for (i128 o = std::max<i128>(first, low); o <= std::min<i128>(last, high); ++o)
-        emit(static_cast<std::int64_t>(o));
-      return;
-    }
     for (std::int64_t j = tap.size - 1; j >= 0; --j) {
       const i128 at = top - i128{j} * tap.dilation;
       if (at % tap.stride == 0) give(at / tap.stride);
     }
   }
 
+  /// The first and the last result, where there is no dilation: all between them are results too.
+  std::pair<i128, i128> between(std::int64_t c) const {
+    const i128 top = i128{c} + tap.padding;
+    const i128 first = -floor_divide<i128>(tap.reach() - top, tap.stride), last = floor_divide<i128>(top, tap.stride);
+    return {std::max<i128>(first, low), std::min<i128>(last, high)};
+  }
+
   /// Narrows [low, high] to what inputs from `from` to `to` can give.
   void clip(std::int64_t from, std::int64_t to) {
-    i128 first, last;
-    if (transposed) {
-      first = i128{from} * tap.stride - tap.padding;
-      last = i128{to} * tap.stride - tap.padding + tap.reach();
-    } else {
-      first = -floor_divide<i128>(i128{tap.reach()} - from - tap.padding, tap.stride);
-      last = floor_divide<i128>(i128{to} + tap.padding, tap.stride);
-    }
+    const i128 first = -floor_divide<i128>(i128{tap.reach()} - from - tap.padding, tap.stride);
+    const i128 last = floor_divide<i128>(i128{to} + tap.padding, tap.stride);
     if (first > high || last < low) {
       low = 0, high = -1;
       return;
@@ -66,37 +60,60 @@ struct Spread {
 
 using Spreads = std::array<Spread, max_columns>;
 
-/// Replaces the field of axis a in every key by each of its results, sorts, and drops duplicates.
-template <class K>
-Buffer<Bare<K>> spread_axis(const KeyCodec& from, const KeyCodec& to, const Buffer<Bare<K>>& keys, int a,
-                            const Spread& spread) {
-  const K rest = static_cast<K>(~from.field<K>(a, from.mask[Range::at(a)]));
-  const Chunks chunks = Chunks::of(keys.size());
+/// Calls spread(key, emit) for every key and gives what they emit, chunk by chunk in order. The results are counted
+/// first, and must be no more than `most`.
+template <class K, class Spreading>
+Buffer<Bare<K>> spread_keys(std::string_view who, std::int64_t n, i128 most, const Spreading& spreading) {
+  const Chunks chunks = Chunks::of(n);
   std::vector<std::int64_t> start(static_cast<std::size_t>(chunks.count) + 1, 0);
   for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
     std::int64_t& count = start[static_cast<std::size_t>(c) + 1];
-    for (std::int64_t i = first; i < last; ++i) spread(from.number(a, keys[i].key), [&](std::int64_t) { ++count; });
+    for (std::int64_t i = first; i < last; ++i) spreading(i, [&](K) { ++count; });
   });
   for (std::size_t c = 1; c < start.size(); ++c) start[c] += start[c - 1];
-  Buffer<Bare<K>> wide(start.back());
+  if (start.back() > most) check_output_rows(who, start.back());
+  Buffer<Bare<K>> results(start.back());
   for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
     std::int64_t next = start[static_cast<std::size_t>(c)];
-    for (std::int64_t i = first; i < last; ++i) {
-      spread(from.number(a, keys[i].key), [&](std::int64_t o) {
-        const u64 relative = static_cast<u64>(o) - static_cast<u64>(to.low[Range::at(a)]);
-        wide[next++] = {static_cast<K>((keys[i].key & rest) | to.field<K>(a, relative))};
-      });
-    }
+    for (std::int64_t i = first; i < last; ++i) spreading(i, [&](K key) { results[next++] = {key}; });
+  });
+  return results;
+}
+
+/// Replaces the field of axis a in every key by each of its results, sorts, and drops duplicates.
+template <class K>
+Buffer<Bare<K>> spread_axis(std::string_view who, const KeyCodec& from, const KeyCodec& to, const Buffer<Bare<K>>& keys,
+                            int a, const Spread& spread) {
+  const K rest = static_cast<K>(~from.field<K>(a, from.mask[Range::at(a)]));
+  const auto with = [&](K key, i128 o) {
+    const u64 relative = static_cast<u64>(static_cast<std::int64_t>(o)) - static_cast<u64>(to.low[Range::at(a)]);
+    return static_cast<K>((key & rest) | to.field<K>(a, relative));
+  };
+  if (a == from.columns - 1 && a > 1 && spread.tap.dilation == 1) {
+    // Sorted keys that agree in all other fields have results that ascend with them: only what the key before has not
+    // given is new, and there is nothing to sort.
+    return spread_keys<K>(who, keys.size(), most_rows, [&](std::int64_t i, const auto& emit) {
+      const K key = keys[i].key;
+      auto [first, last] = spread.between(from.number(a, key));
+      if (i > 0 && ((keys[i - 1].key ^ key) & rest) == 0)
+        first = std::max(first, spread.between(from.number(a, keys[i - 1].key)).second + 1);
+      for (i128 o = first; o <= last; ++o) emit(with(key, o));
+    });
+  }
+  // A result comes from no more keys than the window has taps.
+  const i128 most = i128{most_rows} * spread.tap.size;
+  Buffer<Bare<K>> wide = spread_keys<K>(who, keys.size(), most, [&](std::int64_t i, const auto& emit) {
+    spread(from.number(a, keys[i].key), [&](std::int64_t o) { emit(with(keys[i].key, o)); });
   });
   radix_sort(wide, from.bits);
-  const auto end = std::unique(wide.begin(), wide.end(), [](Bare<K> x, Bare<K> y) { return x.key == y.key; });
-  Buffer<Bare<K>> result(end - wide.begin());
-  std::copy(wide.begin(), end, result.begin());
-  return result;
+  wide.truncate(std::unique(wide.begin(), wide.end(), [](Bare<K> x, Bare<K> y) { return x.key == y.key; }) -
+                wide.begin());
+  return wide;
 }
 
 template <class K>
-Array spread_rows(const KeyCodec& from, const KeyCodec& to, const Coordinates::Impl& in, const Spreads& spreads) {
+Array spread_rows(std::string_view who, const KeyCodec& from, const KeyCodec& to, const Coordinates::Impl& in,
+                  const Spreads& spreads) {
   const Rows rows = in.view();
   Buffer<Bare<K>> keys(rows.count);
   for_chunks(Chunks::of(rows.count), [&](std::int64_t, std::int64_t first, std::int64_t last) {
@@ -104,15 +121,17 @@ Array spread_rows(const KeyCodec& from, const KeyCodec& to, const Coordinates::I
       for (std::int64_t i = 0; i < n; ++i) keys[at + i] = {block[i]};
     });
   });
-  for (int a = 1; a < from.columns; ++a) keys = spread_axis(from, to, keys, a, spreads[Range::at(a)]);
+  for (int a = 1; a < from.columns; ++a) keys = spread_axis(who, from, to, keys, a, spreads[Range::at(a)]);
   static_assert(sizeof(Bare<K>) == sizeof(K));
   Buffer<K> plain(keys.size());
   for (std::int64_t i = 0; i < keys.size(); ++i) plain[i] = keys[i].key;
   return unpack_rows(to, in.type, plain.data(), plain.size());
 }
 
-std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinates::Impl& in, const Shape& shape,
-                                          bool transposed) {
+}  // namespace
+
+std::shared_ptr<const Coordinates> window_support(std::string_view who, const Coordinates::Impl& in,
+                                                  const Shape& shape) {
   const bool wide = in.type == Type::i64;
   Spreads spreads;
   Range range = in.range;
@@ -120,7 +139,6 @@ std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinate
   for (int a = 1; a < shape.columns; ++a) {
     Spread& s = spreads[Range::at(a)];
     s.tap = shape[a];
-    s.transposed = transposed;
     s.low = shape.limited ? 0 : wide ? INT64_MIN : INT32_MIN;
     s.high = wide ? INT64_MAX : INT32_MAX;
     if (shape.limited) s.high = std::min(s.high, shape.limit[Range::at(a)] - 1);
@@ -135,22 +153,10 @@ std::shared_ptr<const Coordinates> spread(std::string_view who, const Coordinate
     return made_coordinates(Array(in.type, {0, shape.columns}), none, in.batch_size);
   }
   const KeyCodec from(who, in.range, range), to(who, range, in.range);
-  Array rows = with_key(from.bits, [&](auto zero) { return spread_rows<decltype(zero)>(from, to, in, spreads); });
-  if (rows.shape()[0] > most_rows) reject(who, rows.shape()[0], " output rows: there may be at most ", most_rows);
+  Array rows = with_key(from.bits, [&](auto zero) { return spread_rows<decltype(zero)>(who, from, to, in, spreads); });
+  check_output_rows(who, rows.shape()[0]);
   const Range exact = range_of(Rows(rows));
   return made_coordinates(std::move(rows), exact, in.batch_size);
-}
-
-}  // namespace
-
-std::shared_ptr<const Coordinates> window_support(std::string_view who, const Coordinates::Impl& in,
-                                                  const Shape& shape) {
-  return spread(who, in, shape, false);
-}
-
-std::shared_ptr<const Coordinates> reached_support(std::string_view who, const Coordinates::Impl& in,
-                                                   const Shape& shape) {
-  return spread(who, in, shape, true);
 }
 
 }  // namespace cenote::sparse

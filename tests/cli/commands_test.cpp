@@ -41,7 +41,8 @@ TEST(Cenote, TellsItsVersion) {
 }
 
 TEST(Cenote, HelpHasExamplesForEveryCommand) {
-  for (const std::string command : {"", "pool", "grad", "sparse-pool", "voxelize", "plan", "bench", "demo"}) {
+  for (const std::string command :
+       {"", "pool", "grad", "sparse-pool", "voxelize", "plan", "bench", "sparse-bench", "demo"}) {
     const Outcome outcome = command.empty() ? run_cenote({"--help"}) : run_cenote({command, "--help"});
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.err, "");
@@ -64,8 +65,9 @@ TEST(Cenote, HelpHasExamplesForEveryCommand) {
 
 TEST(Cenote, WrongUsageHasStatusTwo) {
   expect_error({}, 2, "A subcommand is required (see cenote --help)");
-  expect_error({"fly"}, 2,
-               "'fly' is no command: pool, grad, sparse-pool, voxelize, plan, bench or demo (see cenote --help)");
+  expect_error(
+      {"fly"}, 2,
+      "'fly' is no command: pool, grad, sparse-pool, voxelize, plan, bench, sparse-bench or demo (see cenote --help)");
   expect_error({"--fast"}, 2, "A subcommand is required (see cenote --help)");
   expect_error({"pool"}, 2, "IN is required (see cenote pool --help)");
   expect_error({"pool", "x.npy"}, 2, "OUT is required (see cenote pool --help)");

@@ -50,7 +50,7 @@ inline Request draw_request(int dimension) {
   request.wide = draw(0, 1) == 1;
   std::mt19937_64 random(static_cast<std::uint64_t>(draw(0, 1 << 30)));
   const auto kind = static_cast<CloudKind>(draw(0, cloud_kinds - 1));
-  p.inputs = cloud(kind, request.dimension, draw(0, 70), request.wide, random);
+  p.inputs = cloud(kind, request.dimension, draw(0, dimension > 4 ? 25 : 70), request.wide, random);
   if (request.wide) p.lowest = INT64_MIN, p.highest = INT64_MAX;
   p.policy = static_cast<reference::SparsePolicy>(draw(0, 2));
   p.order = static_cast<reference::SparseOrder>(draw(0, 1));
