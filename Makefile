@@ -1,5 +1,5 @@
 # A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
-.PHONY: configured demo test python test-python bench format lint install clean
+.PHONY: configured demo test python test-python test-peers bench format lint install clean
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
 
@@ -45,6 +45,13 @@ test-python: python
 	.venv/bin/python -m pytest
 	.venv/bin/python -m mypy
 
+# The compat modules held against the systems that they stand for, in .venv-peers.
+test-peers: python
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r tests/peers/requirements.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	.venv-peers/bin/python -m pytest tests/peers
+
 bench: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
 	build/release/bin/cenote bench --file benchmarks/problems.txt
@@ -63,4 +70,4 @@ install: configured
 	cmake --install build/release --prefix $(PREFIX)
 
 clean:
-	rm -rf build .venv
+	rm -rf build .venv .venv-peers

@@ -122,10 +122,10 @@ def oracle(coords, feats, mode, k, s, d):
     s=st.integers(1, 3),
     d=st.integers(1, 2),
     wide=st.booleans(),
-    seed=st.integers(0, 999),
+    draw_number=st.integers(0, 999),
 )
-def test_local_pools_equal_the_oracle(dimension, n, mode, k, s, d, wide, seed):
-    rng = np.random.default_rng(seed)
+def test_local_pools_equal_the_oracle(dimension, n, mode, k, s, d, wide, draw_number):
+    rng = np.random.default_rng(draw_number)
     coords = np.unique(rng.integers(-4, 5, (n, 1 + dimension)), axis=0)
     coords[:, 0] = np.abs(coords[:, 0]) % 2
     coords = rng.permutation(np.unique(coords, axis=0)).astype(np.int64 if wide else np.int32)
