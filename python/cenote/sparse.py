@@ -168,7 +168,7 @@ def upsample(x: SparseTensor, scale: PerAxis, *, targets: Optional[Rows] = None)
 def global_pool(
     x: SparseTensor, *, mode: str = "sum", beta: float = 1.0, p: float = 2.0, ties: str = "first", empty: str = "reject"
 ) -> Any:
-    """One row per batch, as an array (batches, channels). An empty batch is 0, or for a max, min or smooth max an error.
+    """One row per batch, (batches, channels). An empty batch is 0, or for a max, min or smooth max an error.
 
     >>> import numpy as np
     >>> from cenote import sparse

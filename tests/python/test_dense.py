@@ -54,7 +54,8 @@ def test_ties():
 
 def test_avg_divisors():
     x = [1.0, 2, 3, 4]
-    for divisor, expected in (("window", [1, 3, 4 / 3]), ("clipped", [1, 3, 2]), ("valid", [1.5, 3, 4]), (2, [1.5, 4.5, 2])):
+    cases = {"window": [1, 3, 4 / 3], "clipped": [1, 3, 2], "valid": [1.5, 3, 4], 2: [1.5, 4.5, 2]}
+    for divisor, expected in cases.items():
         assert_allclose(cenote.avg_pool(x, (3,), stride=2, padding=1, ceil=True, divisor=divisor), expected)
 
 

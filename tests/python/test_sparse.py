@@ -104,7 +104,8 @@ def oracle(coords, feats, mode, k, s, d):
     outputs = list(dict.fromkeys((c[0], *(v // s for v in c[1:])) for c in rows))
     result = []
     for o in outputs:
-        taps = [(o[0], *(v * s + j * d for v, j in zip(o[1:], js))) for js in itertools.product(offsets, repeat=len(o) - 1)]
+        windows = itertools.product(offsets, repeat=len(o) - 1)
+        taps = [(o[0], *(v * s + j * d for v, j in zip(o[1:], js))) for js in windows]
         found = [feats[rows[t]] for t in taps if t in rows]
         if not found:
             result.append(np.zeros(feats.shape[1]) if mode in ("sum", "avg") else None)

@@ -1,8 +1,8 @@
 """TorchLean's poolings: channels first, no batch, on arrays [C] + spatial, with forward, jvp and vjp of each.
 
 ``max_pool(x, kernel, stride, padding)`` pools all axes but the first; each function has ``.jvp(x, dx, …)`` and
-``.vjp(x, gy, …)``. Padding is symmetric: ignored by a maximum, zeros that count for an average and a smooth maximum. Without
-spatial axes max and avg are the identity. A window that does not fit is an error, not an output of size 1.
+``.vjp(x, gy, …)``. Padding is symmetric: ignored by a maximum, zeros that count for an average and a smooth maximum.
+Without spatial axes max and avg are the identity. A window that does not fit is an error, not an output of size 1.
 
 >>> from cenote.compat import torchlean
 >>> import numpy as np

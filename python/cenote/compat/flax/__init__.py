@@ -1,6 +1,6 @@
-"""flax's pooling functions: channels last, any number of batch axes, strides 1 unless given; also as ``.nnx`` and ``.linen``.
+"""flax's pooling functions: channels last, any number of batch axes, strides 1 unless given.
 
-On JAX's arrays they work under jit, grad, vjp and jvp; on NumPy's arrays JAX is not needed. Differences are on the page
+The same names are in ``.nnx`` and ``.linen``. On JAX's arrays they work under jit, grad, vjp and jvp; on NumPy's arrays JAX is not needed. Differences are on the page
 docs/compat.md.
 
 >>> import numpy as np
@@ -26,7 +26,9 @@ __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
 Padding = Union[str, Sequence[Tuple[int, int]]]
 
 
-def _options(inputs: Any, window: Sequence[int], strides: Optional[Sequence[int]], padding: Padding) -> "dict[str, Any]":
+def _options(
+    inputs: Any, window: Sequence[int], strides: Optional[Sequence[int]], padding: Padding
+) -> "dict[str, Any]":
     """The arguments of cenote's functions, checked where flax checks them."""
     window = tuple(window)
     strides = (1,) * len(window) if strides is None else tuple(strides)
@@ -39,7 +41,7 @@ def _options(inputs: Any, window: Sequence[int], strides: Optional[Sequence[int]
         sides: Any = padding.lower()
     else:
         sides = tuple(tuple(pair) for pair in padding)
-        assert len(sides) == len(window), f"padding {sides} must specify pads for same number of dims as window {window}"
+        assert len(sides) == len(window), f"padding {sides} must have one pair per axis of window {window}"
         assert all(len(pair) == 2 for pair in sides), f"each entry in padding {sides} must be length 2"
     return dict(window=window, stride=strides, padding=sides, channels_last=True, allow_empty=True)
 
