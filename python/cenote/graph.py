@@ -65,9 +65,9 @@ class UserNode:
     """A node of a graph that a caller defines, with Python functions on NumPy arrays.
 
     ``forward(*inputs)`` returns the output, or a tuple of them. ``shape(*signatures)`` returns the (shape, dtype) of
-    the output, or a list of such pairs; without it that of the first input. ``jvp(inputs, tangents)`` returns the tangents
-    of the outputs, and ``vjp(inputs, cotangents)`` the cotangents of the inputs. A graph that needs one that is missing
-    is refused with NotImplementedError.
+    the output, or a list of such pairs; without it that of the first input. ``jvp(inputs, tangents)`` returns the
+    tangents of the outputs, and ``vjp(inputs, cotangents)`` the cotangents of the inputs. A graph that needs one that
+    is missing is refused with NotImplementedError.
 
     >>> import cenote, numpy as np
     >>> square = cenote.graph.UserNode(

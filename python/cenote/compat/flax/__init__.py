@@ -1,7 +1,7 @@
 """flax's pooling functions: channels last, any number of batch axes, strides 1 unless given.
 
-The same names are in ``.nnx`` and ``.linen``. On JAX's arrays they work under jit, grad, vjp and jvp; on NumPy's arrays JAX is not needed. Differences are on the page
-docs/compat.md.
+The same names are in ``.nnx`` and ``.linen``. On JAX's arrays they work under jit, grad, vjp and jvp; on
+NumPy's arrays JAX is not needed. Differences are on the page docs/compat.md.
 
 >>> import numpy as np
 >>> from cenote.compat import flax
