@@ -52,6 +52,9 @@ void bind_device(nb::module_& m) {
 NB_MODULE(_core, m) {
   m.doc() = "Bindings of the C++ library; use the functions of the package cenote instead.";
   if (PyArray_ImportNumPyAPI() < 0) nb::raise_python_error();
+  // A program and the Python function of a node in it may refer to each other: that lasts until the end, and is no
+  // news.
+  nb::set_leak_warnings(false);
   bind_errors(m);
   bind_device(m);
   nb::enum_<Reducer> reducers(m, "Reducer");
