@@ -45,6 +45,11 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   result.name = contiguous ? "lines" : "rows";
   result.reason = contiguous ? "the innermost pooled axis is contiguous, so lanes run along outputs"
                              : "a kept axis is contiguous, so lanes run along it";
+  for (int i = 0; i < depth; ++i) {
+    if (!result.sweeps(geometry.axes[static_cast<std::size_t>(i)], i == depth - 1)) continue;
+    result.reason += "; long windows are swept, so that their cost hardly grows with them";
+    break;
+  }
   if (depth == 1) {
     result.scratch = 64 * 1024;
     return result;
