@@ -1,5 +1,5 @@
 # A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
-.PHONY: configured demo test bench format lint install clean
+.PHONY: configured demo test python test-python test-peers bench format lint install clean
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
 
@@ -10,6 +10,7 @@ endif
 export CXX
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+PYTHON ?= python3
 
 # Without the tests at first, so that the demo needs no packages of theirs; `make test` turns them on.
 configured:
@@ -28,6 +29,28 @@ test:
 	cmake --preset sanitize
 	cmake --build --preset sanitize -j $(JOBS)
 	ctest --preset sanitize -j $(JOBS)
+	$(MAKE) test-python
+
+# The package in .venv. The library is compiled as for `make test`, so that ccache serves both.
+python:
+	scripts/setup.sh build python
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
+	rm -rf build/wheel
+	.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel \
+	  -C cmake.define.CENOTE_WERROR=ON -C build.tool-args=-j$(JOBS) .
+	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+
+test-python: python
+	.venv/bin/python -m pytest
+	.venv/bin/python -m mypy
+
+# The compat modules held against the systems that they stand for, in .venv-peers.
+test-peers: python
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r tests/peers/requirements.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	.venv-peers/bin/python -m pytest tests/peers
 
 bench: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
@@ -47,4 +70,4 @@ install: configured
 	cmake --install build/release --prefix $(PREFIX)
 
 clean:
-	rm -rf build
+	rm -rf build .venv .venv-peers

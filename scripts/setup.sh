@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing for the parts named: setup.sh [build] [test] [lint].
+# Installs the Debian packages that are missing for the parts named: setup.sh [build] [test] [python] [lint].
 # When nothing is missing it asks dpkg and nobody else: no network, no root.
 set -euo pipefail
 
@@ -7,8 +7,9 @@ packages_for() {
   case "$1" in
     build) echo g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libpng-dev libcli11-dev libfmt-dev ;;
     test) echo libgtest-dev librapidcheck-dev clang-format ;;
+    python) echo python3 python3-dev python3-venv ;;
     lint) echo clang-tidy ;;
-    *) echo "setup.sh: unknown part '$1': build, test and lint are known" >&2 && exit 2 ;;
+    *) echo "setup.sh: unknown part '$1': build, test, python and lint are known" >&2 && exit 2 ;;
   esac
 }
 

@@ -1,0 +1,229 @@
+"""The generic pool: a fold of the caller's over windows, called on whole arrays, never once per element."""
+
+import itertools
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from cenote import _core
+from cenote._typing import Array, Axes, Padding, PerAxis
+
+Index = Tuple[slice, ...]
+Reduce = Callable[[Any, Any], Any]
+
+
+class _Axis(NamedTuple):
+    """One pooled axis: its number, and the window of output o at ``o * stride - low + j * dilation``, j < size."""
+
+    number: int
+    n: int
+    size: int
+    stride: int
+    dilation: int
+    low: int
+    out: int
+
+    def taps(self) -> List[Tuple[slice, slice]]:
+        """For each tap that meets a real cell: the outputs for which it does, and those cells."""
+        result = []
+        first = max(0, -((((self.out - 1) * self.stride) - self.low) // self.dilation)) if self.out else self.size
+        for j in range(first, min(self.size, (self.n - 1 + self.low) // self.dilation + 1)):
+            shift = j * self.dilation - self.low
+            begin = max(0, -(shift // self.stride))
+            end = min(self.out, (self.n - 1 - shift) // self.stride + 1)
+            if begin < end:
+                cell = begin * self.stride + shift
+                result.append((slice(begin, end), slice(cell, (end - 1) * self.stride + shift + 1, self.stride)))
+        return result
+
+    def spans(self) -> Tuple[Any, Any]:
+        """The first real cell of each window, and how many there are."""
+        start = np.arange(self.out) * self.stride - self.low
+        skip = np.where(start < 0, -(start // self.dilation), 0)
+        stop = np.minimum(self.size, np.maximum(0, (self.n - 1 - start) // self.dilation + 1))
+        return start + skip * self.dilation, np.maximum(stop - skip, 0)
+
+
+class Fold:
+    """A custom pooling but for the array; an operation that jvp and vjp differentiate."""
+
+    def __init__(
+        self, init: Any, reduce_fn: Reduce, window: Tuple[Any, ...], associative: bool, partials: Optional[Reduce]
+    ) -> None:
+        self.init, self.reduce_fn, self.window = init, reduce_fn, window
+        self.associative, self.partials = associative, partials
+
+    def __call__(self, x: Array) -> Any:
+        cells = _numbers(_core.to_numpy(x))
+        shape, axes = self._geometry(cells)
+        fn = _on_kind(self.reduce_fn, x)
+        if self.associative:
+            result = self._fold_axes(fn, cells, shape, axes)
+        else:
+            result = self._start(cells, shape)
+            for box, tap in _steps(cells.ndim, axes):
+                _store(result[box], fn(result[box], cells[tap]))
+        return self._finish(result, x)
+
+    def jvp(self, x: Array, dx: Array) -> Tuple[Any, Any]:
+        fn, partials, cells, shape, axes = self._differentiable(x)
+        tangents = _checked("dx", dx, x, cells.shape)
+        value, tangent = self._start(cells, shape), np.zeros(shape, cells.dtype)
+        for box, tap in _steps(cells.ndim, axes):
+            by_left, by_right = partials(value[box], cells[tap])
+            tangent[box] = by_left * tangent[box] + by_right * tangents[tap]
+            _store(value[box], fn(value[box], cells[tap]))
+        return self(x) if self.associative else self._finish(value, x), self._finish(tangent, x)
+
+    def vjp(self, x: Array) -> Tuple[Any, Callable[[Array], Any]]:
+        fn, partials, cells, shape, axes = self._differentiable(x)
+        value, passed = self._start(cells, shape), []
+        for box, tap in _steps(cells.ndim, axes):
+            by_left, by_right = partials(value[box], cells[tap])
+            passed.append((box, tap, np.array(by_left), np.array(by_right)))
+            _store(value[box], fn(value[box], cells[tap]))
+
+        def pullback(gy: Array) -> Any:
+            rest = np.array(_checked("gy", gy, x, shape))
+            gx = np.zeros_like(cells)
+            for box, tap, by_left, by_right in reversed(passed):
+                gx[tap] += rest[box] * by_right
+                rest[box] *= by_left
+            return self._finish(gx, x)
+
+        return self(x) if self.associative else self._finish(value, x), pullback
+
+    def hvp(self, x: Array, gy: Array, v: Array) -> Any:
+        raise NotImplementedError("[hvp] pool: partials give derivatives of first order only")
+
+    def _geometry(self, cells: Any) -> Tuple[Tuple[int, ...], List[_Axis]]:
+        shape, axes = _core.window_geometry("pool", cells.shape, *self.window)
+        return shape, [_Axis(*axis) for axis in axes]
+
+    def _start(self, cells: Any, shape: Tuple[int, ...]) -> Any:
+        return np.full(shape, self.init, cells.dtype)
+
+    def _finish(self, numbers: Any, x: Array) -> Any:
+        return _core.to_kind(numbers.astype(_core.to_numpy(x).dtype, copy=False), x)
+
+    def _differentiable(self, x: Array) -> Any:
+        if self.partials is None:
+            raise NotImplementedError(
+                "[pool] derivatives need partials(a, b), which returns those of reduce_fn in a and in b"
+            )
+        cells = _numbers(_core.to_numpy(x))
+        if cells.dtype.kind != "f":
+            raise ValueError(f"[pool] x has dtype {cells.dtype}: only floating-point types have derivatives")
+        return _on_kind(self.reduce_fn, x), _on_kind(self.partials, x), cells, *self._geometry(cells)
+
+    def _fold_axes(self, fn: Reduce, cells: Any, shape: Tuple[int, ...], axes: List[_Axis]) -> Any:
+        """Innermost axis first, one call per cell of a line instead of one per cell of the window."""
+        result = self._start(cells, shape)
+        index: List[Any] = [np.arange(n) for n in shape]
+        for axis in reversed(axes):
+            first, count = axis.spans()
+            alive = np.nonzero(count)[0]
+            first, count, index[axis.number] = first[alive], count[alive], alive
+            line = np.take(cells, first, axis.number)
+            for t in range(1, int(count.max(initial=0))):
+                chosen = np.nonzero(count > t)[0]
+                place = (slice(None),) * axis.number + (chosen,)
+                there = np.take(cells, first[chosen] + t * axis.dilation, axis.number)
+                value = np.empty_like(there)
+                _store(value, fn(line[place], there))
+                line[place] = value
+            cells = line
+        value = np.empty_like(cells)
+        _store(value, fn(np.full_like(cells, self.init), cells))
+        result[np.ix_(*index)] = value
+        return result
+
+
+def _numbers(x: Any) -> Any:
+    """The array in the type that it is computed in: halves as f32."""
+    half = x.dtype == np.float16 or x.dtype.name == "bfloat16"
+    cells = x.astype(np.float32) if half else x.view()
+    cells.flags.writeable = False
+    return cells
+
+
+def _checked(what: str, array: Array, x: Array, shape: Tuple[int, ...]) -> Any:
+    given = _core.to_numpy(array) if hasattr(array, "shape") else np.asarray(array, _core.to_numpy(x).dtype)
+    if given.shape != tuple(shape) or given.dtype != _core.to_numpy(x).dtype:
+        raise ValueError(
+            f"[pool] {what} has dtype {given.dtype} and shape {given.shape}: must be {_core.to_numpy(x).dtype} {shape}"
+        )
+    return _numbers(given)
+
+
+def _steps(rank: int, axes: List[_Axis]) -> "itertools.starmap[Tuple[Index, Index]]":
+    """The taps in row-major order, as (outputs, cells)."""
+
+    def place(*taps: Tuple[slice, slice]) -> Tuple[Index, Index]:
+        box, tap = [slice(None)] * rank, [slice(None)] * rank
+        for axis, (outputs, cells) in zip(axes, taps):
+            box[axis.number], tap[axis.number] = outputs, cells
+        return tuple(box), tuple(tap)
+
+    return itertools.starmap(place, itertools.product(*(axis.taps() for axis in axes)))
+
+
+def _store(to: Any, value: Any) -> None:
+    value = np.asarray(value)
+    if value.shape != to.shape:
+        raise ValueError(f"[pool] reduce_fn returned shape {value.shape} for two arrays of shape {to.shape}")
+    np.copyto(to, value, casting="same_kind")
+
+
+def _on_kind(fn: Reduce, x: Array) -> Reduce:
+    """torch's functions want torch's tensors; all others take NumPy's arrays."""
+    if not type(x).__module__.startswith("torch"):
+        return fn
+    import torch  # type: ignore[import-not-found,unused-ignore]
+
+    def on_tensors(a: Any, b: Any) -> Any:
+        result = fn(torch.from_numpy(a.copy()), torch.from_numpy(b.copy()))
+        return tuple(r.numpy() for r in result) if isinstance(result, tuple) else result.numpy()
+
+    return on_tensors
+
+
+def pool(
+    x: Array,
+    init: Any,
+    reduce_fn: Reduce,
+    window: PerAxis,
+    *,
+    stride: PerAxis = 1,
+    padding: Padding = "valid",
+    dilation: PerAxis = 1,
+    channels_last: bool = False,
+    ceil: bool = False,
+    exact: bool = False,
+    allow_empty: bool = False,
+    axes: Axes = None,
+    associative: bool = False,
+    partials: Optional[Reduce] = None,
+    out: Any = None,
+) -> Any:
+    """Folds the cells of each window by a function of yours, ``reduce_fn(a, b)``, beginning with ``init``.
+
+    Cells are taken in row-major order, and padding is skipped; a window without a cell gives ``init``. The function is
+    called on whole arrays: ``a`` holds what was folded so far, ``b`` the next cell of each window. Halves are computed
+    in f32 and rounded once. With ``associative`` neighbours may be combined first, which takes fewer calls. For
+    derivatives give ``partials(a, b)``, which returns those of ``reduce_fn`` in a and in b. The windows are those of
+    :func:`cenote.max_pool`.
+
+    >>> import cenote, numpy as np
+    >>> cenote.pool(np.arange(10), 1, np.multiply, (2,))
+    array([ 0,  2,  6, 12, 20, 30, 42, 56, 72])
+    """
+    arguments = (window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes)
+    fold = Fold(init, reduce_fn, arguments, associative, partials)
+    if isinstance(x, _core.Probe):
+        return fold
+    result = fold(x if hasattr(x, "shape") else np.asarray(x))
+    if out is None:
+        return result
+    out[...] = result
+    return out

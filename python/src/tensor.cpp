@@ -1,0 +1,228 @@
+// Eager tensors in Python, after mygrad.
+#include <cenote/tensor.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "arguments.h"
+#include "arrays.h"
+#include "operation.h"
+
+namespace cenote::python {
+namespace {
+
+using Constant = std::optional<bool>;
+
+Constant constant_of(nb::handle constant) { return optional_flag("Tensor", "constant", constant); }
+
+Tensor make(nb::handle data, nb::handle constant, nb::handle dtype) {
+  if (nb::isinstance<Tensor>(data)) return Tensor(Array(nb::cast<const Tensor&>(data).data()), constant_of(constant));
+  const auto like = dtype.is_none() ? std::nullopt : std::optional(parse_dtype("Tensor", dtype));
+  const Input input("Tensor", "data", data, like);
+  return Tensor(Array(input.view()), constant_of(constant));
+}
+
+/// An operand of x: a tensor, a number of the type of x, or an array, which is a constant.
+Tensor operand(const Tensor& x, nb::handle other) {
+  if (nb::isinstance<Tensor>(other)) return nb::cast<Tensor>(other);
+  const Input input("Tensor", "operand", other, x.type());
+  return Tensor(Array(input.view()), true);
+}
+
+template <Tensor (*f)(const Tensor&, const Tensor&, Constant)>
+Tensor binary(const Tensor& a, nb::handle b) {
+  const Tensor other = operand(a, b);
+  return without_gil([&] { return f(a, other, {}); });
+}
+template <Tensor (*f)(const Tensor&, const Tensor&, Constant)>
+Tensor reflected(const Tensor& a, nb::handle b) {
+  const Tensor other = operand(a, b);
+  return without_gil([&] { return f(other, a, {}); });
+}
+/// The same by name, of any two of which one is a tensor.
+template <Tensor (*f)(const Tensor&, const Tensor&, Constant)>
+Tensor named(nb::handle a, nb::handle b, nb::handle constant) {
+  const bool first = nb::isinstance<Tensor>(a);
+  const Tensor x = first                       ? nb::cast<Tensor>(a)
+                   : nb::isinstance<Tensor>(b) ? nb::cast<Tensor>(b)
+                                               : make(a, nb::none(), nb::none());
+  const Tensor left = operand(x, a), right = operand(x, b);
+  const Constant is_constant = constant_of(constant);
+  return without_gil([&] { return f(left, right, is_constant); });
+}
+template <Tensor (*f)(const Tensor&, Constant)>
+Tensor unary(nb::handle x, nb::handle constant) {
+  const Tensor at = nb::isinstance<Tensor>(x) ? nb::cast<Tensor>(x) : make(x, nb::none(), nb::none());
+  const Constant is_constant = constant_of(constant);
+  return without_gil([&] { return f(at, is_constant); });
+}
+
+/// Looks into the tensor; may be written, as mygrad's may: that is how parameters are trained.
+Any data(nb::handle self) {
+  Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
+  return to_numpy(array, self, true);
+}
+
+void set_data(nb::handle self, nb::handle value) {
+  Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
+  const Input input("Tensor", "data", value, array.type());
+  if (input.view().data == array.data()) return;
+  if (input.view().type != array.type() || input.view().shape != array.shape())
+    reject("Tensor", "data of type ", name(input.view().type), " and shape ", to_string(input.view().shape),
+           ": must have the tensor's own, ", name(array.type()), " ", to_string(array.shape()));
+  const Array copy(input.view());
+  if (array.bytes() > 0) std::memcpy(array.data(), copy.data(), array.bytes());
+}
+
+Any grad(const Tensor& x) {
+  std::shared_ptr<const Array> gradient = x.grad();
+  if (!gradient) return nb::none();
+  auto* held = new std::shared_ptr<const Array>(gradient);
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<const Array>*>(p); });
+  return to_numpy(*gradient, owner);
+}
+
+void backward(const Tensor& x, nb::handle gradient) {
+  if (gradient.is_none()) return without_gil([&] { x.backward(); });
+  const Input input("backward", "grad", gradient, x.type());
+  without_gil([&] { x.backward(input.view()); });
+}
+
+Tensor reshape_to(nb::handle x, nb::handle shape, nb::handle constant) {
+  const Tensor at = nb::isinstance<Tensor>(x) ? nb::cast<Tensor>(x) : make(x, nb::none(), nb::none());
+  return reshape(at,
+                 nb::isinstance<nb::int_>(shape) ? Extents{integer("reshape", "shape", shape)}
+                                                 : integers("reshape", "shape", shape),
+                 constant_of(constant));
+}
+
+Tensor reshape_method(nb::handle self, nb::args shape, nb::kwargs options) {
+  const nb::object target = shape.size() == 1 ? nb::borrow(shape[0]) : nb::object(shape);
+  const nb::object constant = options.contains("constant") ? nb::borrow(options["constant"]) : nb::none();
+  if (options.size() > (constant.is_none() ? 0u : 1u)) reject_type("reshape", "only constant is taken by name");
+  return reshape_to(self, target, constant);
+}
+
+/// Products for small whole exponents, otherwise exp(log(x) * exponent).
+Tensor power(const Tensor& x, nb::handle exponent) {
+  const double e = number("Tensor", "exponent", exponent);
+  if (e != std::floor(e) || e < 1 || e > 16) return exp(log(x) * e);
+  Tensor result = x * 1.0;
+  for (int i = 1; i < static_cast<int>(e); ++i) result = result * x;
+  return result;
+}
+
+Any as_array(nb::handle self, nb::handle dtype, nb::handle copy) {
+  nb::object array = data(self);
+  if (!dtype.is_none()) return array.attr("astype")(dtype);
+  return copy.ptr() == Py_True ? array.attr("copy")() : array;
+}
+
+/// As mygrad shows them.
+std::string shown_tensor(nb::handle self) {
+  const nb::object text = nb::repr(data(self));
+  return nb::cast<std::string>(text.attr("replace")("array", "Tensor").attr("replace")("\n", "\n "));
+}
+
+const char* const document = R"(An array, the operation that made it, and its gradient.
+
+Floating-point data is a variable unless ``constant`` is true; integers and bool are constants. ``backward()`` leaves
+the gradient of the tensor's sum on every variable that it was made of, and releases the graph. Operators broadcast as
+NumPy's do; numbers, lists and arrays are constants to them.
+
+>>> import cenote
+>>> x = cenote.Tensor([[0.0, 10.0, 8.0], [2.0, 7.0, 3.0], [5.0, 7.0, 20.0]])
+>>> y = cenote.max_pool(x, (2, 2))
+>>> y
+Tensor([[10., 10.],
+        [ 7., 20.]])
+>>> y.sum().backward()
+>>> x.grad
+array([[0., 2., 0.],
+       [0., 1., 0.],
+       [0., 0., 1.]])
+)";
+
+}  // namespace
+
+Any pool_tensor(std::string_view who, const Tensor& x, Pooling pooling, nb::handle out, nb::handle constant) {
+  if (!out.is_none()) reject(who, "out: a Tensor is not written into");
+  const Constant is_constant = constant_of(constant);
+  const auto indices = pooling.indices;
+  pooling.indices.reset();
+  Any values = nb::cast(without_gil([&] { return pool(x, pooling, is_constant); }));
+  if (!indices) return values;
+  pooling.indices = indices;
+  Pooled pooled = without_gil([&] { return pool_with_indices(x.data(), pooling); });
+  return nb::make_tuple(values, to_numpy(std::move(pooled.indices)));
+}
+
+void bind_tensor(nb::module_& m) {
+  nb::class_<Tensor> tensor(m, "Tensor", document);
+  // NumPy leaves operators between its arrays and tensors to the tensors.
+  tensor.attr("__array_ufunc__") = nb::none();
+  tensor
+      .def(
+          "__init__",
+          [](Tensor* self, nb::handle data, nb::handle constant, nb::handle dtype) {
+            new (self) Tensor(make(data, constant, dtype));
+          },
+          nb::arg("data"), nb::kw_only(), nb::arg("constant") = nb::none(), nb::arg("dtype") = nb::none())
+      .def_prop_rw("data", &data, &set_data)
+      .def_prop_ro("grad", &grad)
+      .def_prop_ro("constant", &Tensor::constant)
+      .def("null_grad",
+           [](nb::handle self) {
+             nb::cast<const Tensor&>(self).null_grad();
+             return Any(nb::borrow(self));
+           })
+      .def("backward", &backward, nb::arg("grad") = nb::none())
+      .def_prop_ro("shape", [](nb::handle self) { return Any(data(self).attr("shape")); })
+      .def_prop_ro("dtype", [](nb::handle self) { return Any(data(self).attr("dtype")); })
+      .def_prop_ro("ndim", [](const Tensor& x) { return x.shape().size(); })
+      .def_prop_ro("size", [](const Tensor& x) { return x.data().size(); })
+      .def("item", [](nb::handle self) { return Any(data(self).attr("item")()); })
+      .def("sum", &unary<&sum>, nb::kw_only(), nb::arg("constant") = nb::none())
+      .def("mean", &unary<&mean>, nb::kw_only(), nb::arg("constant") = nb::none())
+      .def("reshape", &reshape_method,
+           nb::sig("def reshape(self, *shape: object, constant: bool | None = None) -> Tensor"))
+      .def("__pow__", &power)
+      .def("__array__", &as_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__len__", [](nb::handle self) { return nb::len(data(self)); })
+      .def("__float__", [](nb::handle self) { return nb::cast<double>(nb::float_(data(self).attr("item")())); })
+      .def("__repr__", &shown_tensor)
+      .def("__add__", &binary<&add>, nb::is_operator())
+      .def("__radd__", &reflected<&add>, nb::is_operator())
+      .def("__sub__", &binary<&subtract>, nb::is_operator())
+      .def("__rsub__", &reflected<&subtract>, nb::is_operator())
+      .def("__mul__", &binary<&multiply>, nb::is_operator())
+      .def("__rmul__", &reflected<&multiply>, nb::is_operator())
+      .def("__truediv__", &binary<&divide>, nb::is_operator())
+      .def("__rtruediv__", &reflected<&divide>, nb::is_operator())
+      .def("__neg__", [](const Tensor& x) { return without_gil([&] { return negative(x); }); });
+  m.def("tensor_add", &named<&add>);
+  m.def("tensor_subtract", &named<&subtract>);
+  m.def("tensor_multiply", &named<&multiply>);
+  m.def("tensor_divide", &named<&divide>);
+  m.def("tensor_negative", &unary<&negative>);
+  m.def("tensor_exp", &unary<&cenote::exp>);
+  m.def("tensor_log", &unary<&cenote::log>);
+  m.def("tensor_relu", &unary<&relu>);
+  m.def("tensor_sum", &unary<&sum>);
+  m.def("tensor_mean", &unary<&mean>);
+  m.def("tensor_reshape", &reshape_to);
+  m.def("tensor_max_unpool", [](const Tensor& y, nb::handle indices, nb::handle shape, nb::handle rank,
+                                nb::handle channels_last, nb::handle axes, nb::handle constant) {
+    const Plane plane = plane_of("max_unpool", rank, channels_last, axes);
+    const Extents extents = integers("max_unpool", "shape", shape);
+    const Input places("max_unpool", "indices", indices);
+    const Constant is_constant = constant_of(constant);
+    return without_gil([&] { return max_unpool(y, places, extents, plane, is_constant); });
+  });
+  nb::class_<NoAutodiff>(m, "NoAutodiff").def(nb::init<>());
+}
+
+}  // namespace cenote::python

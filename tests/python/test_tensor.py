@@ -1,0 +1,148 @@
+"""Eager tensors: mygrad's rules for constants, gradients, graphs that are released, and operators."""
+
+import threading
+
+import cenote
+import numpy as np
+import pytest
+from cenote import Tensor
+from numpy.testing import assert_allclose, assert_array_equal
+
+
+def test_mygrads_example():
+    x = Tensor([[0.0, 10.0, 8.0], [2.0, 7.0, 3.0], [5.0, 7.0, 20.0]])
+    out = cenote.max_pool(x, (2, 2))
+    assert repr(out) == "Tensor([[10., 10.],\n        [ 7., 20.]])"
+    out.sum().backward()
+    assert_array_equal(x.grad, [[0, 2, 0], [0, 1, 0], [0, 0, 1]])
+
+
+def test_constants():
+    assert not Tensor([1.0]).constant and Tensor([1]).constant and Tensor([True]).constant
+    assert Tensor([1.0], constant=True).constant
+    with pytest.raises(ValueError):
+        Tensor([1], constant=False)
+    x = Tensor([1.0, 2.0])
+    assert (Tensor([1.0], constant=True) * 2).constant
+    stopped = cenote.max_pool(x, (2,), constant=True)
+    assert stopped.constant
+    stopped.backward()
+    assert x.grad is None
+
+
+def test_operators_of_both_sides():
+    x = Tensor([1.0, 2.0])
+    for got, expected in (
+        (x + 1, [2, 3]),
+        (1 + x, [2, 3]),
+        (x - [1, 1], [0, 1]),
+        (3 - x, [2, 1]),
+        (x * np.array([2.0, 3.0]), [2, 6]),
+        (np.array([2.0, 3.0]) * x, [2, 6]),
+        (x / 2, [0.5, 1]),
+        (2 / x, [2, 1]),
+        (-x, [-1, -2]),
+        (x**2, [1, 4]),
+        (x**0.5, np.sqrt([1, 2])),
+        (cenote.tensor.exp(x), np.exp([1, 2])),
+    ):
+        assert isinstance(got, Tensor) and not got.constant
+        assert_allclose(got.data, expected)
+
+
+def test_backward():
+    x, w = Tensor([1.0, 2.0, 3.0]), Tensor(2.0)
+    loss = ((w * x - [2, 3, 5]) ** 2).mean()
+    loss.backward()
+    assert_allclose(x.grad, 2 * (2 * np.array([1, 2, 3]) - [2, 3, 5]) * 2 / 3)
+    assert x.grad.dtype == np.float64 and w.grad.shape == ()
+    assert x.null_grad() is x and x.grad is None
+    with pytest.raises(cenote.InvalidBackprop):
+        loss.backward()
+    assert issubclass(cenote.InvalidBackprop, RuntimeError)
+
+
+def test_a_gradient_given():
+    x = Tensor(np.zeros((2, 3), np.float32))
+    (x * 2).backward([1, 2, 3])
+    assert_array_equal(x.grad, [[2, 4, 6]] * 2)
+    with pytest.raises(ValueError):
+        (x * 2).backward(np.zeros(4, np.float32))
+
+
+def test_using_a_tensor_clears_its_gradient():
+    x = Tensor([1.0])
+    (x * 2).backward()
+    assert_array_equal(x.grad, [2])
+    y = x * 3
+    assert x.grad is None
+    y.backward()
+
+
+def test_no_autodiff_is_a_context_and_a_decorator_per_thread():
+    x = Tensor([1.0, 2.0])
+
+    @cenote.no_autodiff
+    def untracked():
+        return x * 2
+
+    y = untracked()
+    y.backward()
+    assert x.grad is None
+    with cenote.no_autodiff:
+        other = []
+        thread = threading.Thread(target=lambda: other.append(x * 2))
+        thread.start()
+        thread.join()
+    other[0].backward()
+    assert_array_equal(x.grad, [2, 2])
+
+
+def test_data_can_be_trained():
+    w = Tensor(np.array([5.0, -3.0]))
+    for _ in range(60):
+        ((w - [1.0, 2.0]) ** 2).sum().backward()
+        w.data -= 0.2 * w.grad
+    assert_allclose(w.data, [1, 2], atol=1e-6)
+    with pytest.raises(ValueError):
+        w.data = np.zeros(3)
+
+
+def test_every_pooling_takes_tensors():
+    a = np.random.default_rng(0).random((1, 2, 6))
+    for fn, args in (
+        (cenote.max_pool, ((2,),)),
+        (cenote.min_pool, ((2,),)),
+        (cenote.sum_pool, ((2,),)),
+        (cenote.avg_pool, ((2,),)),
+        (cenote.smooth_max_pool, ((2,), 1.0)),
+        (cenote.lp_pool, ((2,), 3.0)),
+        (cenote.adaptive_max_pool, ((3,),)),
+        (cenote.adaptive_avg_pool, ((3,),)),
+        (cenote.global_max_pool, ()),
+        (cenote.global_avg_pool, ()),
+        (cenote.global_sum_pool, ()),
+        (cenote.global_min_pool, ()),
+    ):
+        x = Tensor(a)
+        y = fn(x, *args)
+        assert isinstance(y, Tensor)
+        y.backward()
+        expected, pullback = cenote.vjp(fn, a, *args)
+        assert_array_equal(y.data, expected)
+        assert_allclose(x.grad, pullback(np.ones_like(expected)))
+    x = Tensor(a)
+    y, indices = cenote.max_pool(x, (2,), stride=2, return_indices=True)
+    back = cenote.max_unpool(y, indices, a.shape)
+    back.backward()
+    assert isinstance(indices, np.ndarray) and x.grad.sum() == 6
+    with pytest.raises(ValueError, match="out"):
+        cenote.max_pool(x, (2,), out=np.zeros(5))
+
+
+def test_numpy_reads_tensors():
+    x = Tensor([[1.0, 2.0]])
+    assert np.asarray(x).shape == x.shape == (1, 2) and x.ndim == 2 and x.size == 2 and len(x) == 1
+    assert float(Tensor(2.5)) == 2.5 and Tensor(2.5).item() == 2.5
+    assert Tensor([1.0], dtype="f32").dtype == np.float32
+    assert x.reshape(2, 1).shape == x.reshape((2, -1)).shape == (2, 1)
