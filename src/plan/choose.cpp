@@ -20,11 +20,11 @@ std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
 
 bool Algorithm::sweeps(const Axis& axis, bool innermost) const noexcept {
   // Windows of more than twice the axis are mostly padding.
-  if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) > 2 * axis.n / axis.dilation)
+  if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
     return false;
   if (!innermost && axis.dilation > 1) return false;
   if (sweep == Sweep::always) return true;
-  return axis.size >= (innermost ? shortest_swept_line : shortest_swept_rows) * axis.stride;
+  return axis.size / (innermost ? shortest_swept_line : shortest_swept_rows) >= axis.stride;
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
