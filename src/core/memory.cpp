@@ -1,4 +1,4 @@
-// Memory for arrays: posix_memalign, and a word to the system about large pages.
+// Memory for arrays: aligned_alloc, and a word to the system about large pages.
 #include "core/memory.h"
 
 #include <sys/mman.h>
@@ -11,12 +11,13 @@ namespace cenote {
 void* allocate_memory(std::size_t bytes) {
   constexpr std::size_t line = 64, page = std::size_t{1} << 21;
   const bool large = bytes >= 2 * page;
-  const std::size_t rounded = (bytes + line) / line * line;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, large ? page : line, rounded) != 0) throw std::bad_alloc();
+  const std::size_t alignment = large ? page : line;
+  const std::size_t rounded = (bytes / alignment + 1) * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
   // Fresh memory costs a fault per page, often more than what is written to it; a refusal changes nothing.
-  if (large) madvise(memory, rounded / page * page, MADV_HUGEPAGE);
+  if (large) madvise(memory, rounded, MADV_HUGEPAGE);
 #endif
   return memory;
 }
