@@ -295,6 +295,8 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
     const std::int64_t c_step = offset ? 0 : layout.inner.place;
     Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].beside;
     const Id* from = ids + line.offset + (o - line.begin) * len_;
+    const bool touching = sizeof(Index) <= 4 && layout.levels[last].beside == len_ &&
+                          (len_ == 1 || layout.inner.beside == 1);
     const auto write = [&](const auto& number) {
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)
@@ -305,8 +307,10 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)
           dst[i * layout.levels[last].beside + c * layout.inner.beside] = static_cast<Index>(offset ? 0 : -1);
-    else if (numbers.plain && len_ == 1 && layout.levels[last].beside == 1)
-      for (std::int64_t i = 0; i < stop - o; ++i) dst[i] = static_cast<Index>(numbers.base + from[i]);
+    else if (numbers.plain && c_step == 0 && base_step == 0 && touching)
+      // Modulo 2^n, so that few bits need no more.
+      for (std::int64_t i = 0; i < (stop - o) * len_; ++i)
+        dst[i] = static_cast<Index>(static_cast<std::uint32_t>(from[i]) + static_cast<std::uint32_t>(numbers.base));
     else if (numbers.plain)
       write([&](Id id) { return numbers.base + id; });
     else if (e.tabled_)

@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "cpu/cache.h"
 #include "cpu/emit.h"
+#include "cpu/interleave.h"
 #include "cpu/row_sweep.h"
 #include "cpu/scratch.h"
 
@@ -16,10 +17,11 @@ namespace {
 
 constexpr std::int64_t stage_bytes = 4096;        // states on their way out: a small part of L1
 constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth waking a thread
-constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move at least
+constexpr std::int64_t task_bytes = 64 << 10;      // what one task should move at least
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
 constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are kept until they are emitted
+constexpr std::int64_t rows_together = 4;          // outputs whose rows are read before they are merged
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 
 /// The positions that outputs [begin, end) of an axis reach.
@@ -41,6 +43,19 @@ std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
+/// Whether every stride-th output of a transposed axis is the output of a regular one.
+bool has_phases(const Axis& axis) { return axis.transposed && axis.dilation == 1; }
+
+/// The axis of outputs first, first + stride, … of one that has phases. It has no cells where windows leave gaps.
+Axis phase_of(const Axis& axis, std::int64_t first) {
+  const std::int64_t place = first + axis.low;
+  const std::int64_t ahead = place / axis.stride - (place % axis.stride < 0), phase = place - ahead * axis.stride;
+  const std::int64_t size = phase < axis.size ? (axis.size - 1 - phase) / axis.stride + 1 : 0;
+  Axis result{axis.n, size, 1, 1, size - 1 - ahead, 0, ceil_div(axis.out - first, axis.stride)};
+  if (size == 0) result.n = 0, result.size = 1;
+  return result;
+}
+
 /// Equal pieces of [0, n), none longer than `most`.
 struct Pieces {
   std::int64_t n = 0, count = 0, length = 0;
@@ -54,13 +69,15 @@ struct Pieces {
 
 /// Rows of states of one level, made for some outputs at a time.
 struct Ring : RowsOfStates {
-  std::int64_t outputs = 1;
+  std::int64_t outputs = 1;      // that are emitted together, and
+  std::int64_t together = 1;     // those whose rows are there at the same time
   std::int64_t* held = nullptr;  // the position in each slot
   bool carries = false;          // rows outlive the chunk of outputs they were made for
   RowSweep sweep{};              // active where windows are long
 
   void clear() {
     if (carries) std::fill(held, held + capacity, std::int64_t{-1});
+    origin = 0;
     sweep.clear();
   }
 };
@@ -134,11 +151,12 @@ class Block {
     const std::int64_t outputs = l == 0 ? end_ - begin_ : axis.out;
     ring.outputs =
         std::clamp<std::int64_t>(stage_bytes / (row * run_.lane_bytes), 1, std::max<std::int64_t>(outputs, 1));
-    ring.capacity = ring_rows(axis, ring.outputs);
+    ring.together = std::min(ring.outputs, rows_together);
+    ring.capacity = ring_rows(axis, ring.together);
     // Where no row outlives its chunk, every chunk starts at slot 0: rows may touch without the end of one that is
     // written late running over another, and a batch of lines can be one long line.
     ring.carries = axis.irregular() || axis.stride < (axis.size - 1) * axis.dilation + 1;
-    ring.stride = ring.carries ? row + slack_lanes() : row;
+    ring.stride = ring.carries ? (row / slack_lanes() + 2) * slack_lanes() : row;
     ring.origin = 0;
     ring.plane = ring.capacity * ring.stride + slack_lanes();
     ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
@@ -156,8 +174,10 @@ class Block {
     const bool side_by_side = run_.layout.inner.extent == 1 || loop(last_).x == len_ || run_.staged;
     work_ = nullptr;
     const bool folds = run_.direct && run_.layout.axes[0].size > 1;
-    if (folds || !side_by_side || !run_.plan.algorithm.sweeps(axis, true)) return;
-    const std::int64_t reach = (axis.size - 1) * axis.dilation * len_;
+    const bool phases = run_.layout.inner.extent == 1 && has_phases(axis);
+    const Axis along = phases ? phase_of(axis, 0) : axis;
+    if (folds || !side_by_side || !run_.plan.algorithm.sweeps(along, true)) return;
+    const std::int64_t reach = along.size * along.dilation * len_;
     work_lanes_ = 2 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
     work_ = scratch_.take(2 * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
   }
@@ -190,18 +210,24 @@ class Block {
     ring.clear();
     for (std::int64_t o = begin_; o < end_; o += ring.outputs) {
       const std::int64_t stop = std::min(end_, o + ring.outputs);
-      fill(0, x, o, stop);
       if (row * (stop - o) <= stage_lanes_) {
-        merge(0, o, stop, 0, row, stage_, row, stage_plane());
+        // Reading goes on between merges: memory would idle while many rows are merged at once.
+        for (std::int64_t i = o; i < stop; i += ring.together) {
+          const std::int64_t until = std::min(stop, i + ring.together);
+          fill(0, x, i, until);
+          merge(0, i, until, 0, row, stage_ + (i - o) * row * run_.lane_bytes, row, stage_plane());
+        }
         emit_(o, stop, 0, row, stage_, stage_plane());
         continue;
       }
-      for (std::int64_t i = o; i < stop; ++i)
+      for (std::int64_t i = o; i < stop; ++i) {
+        fill(0, x, i, i + 1);
         for (std::int64_t c = 0; c < row; c += width) {
           const std::int64_t until = std::min(row, c + width);
           merge(0, i, i + 1, c, until, stage_, until - c, stage_plane());
           emit_(i, i + 1, c, until, stage_, stage_plane());
         }
+      }
     }
   }
 
@@ -210,8 +236,8 @@ class Block {
     Ring& ring = rings_[static_cast<std::size_t>(l)];
     const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];
     ring.clear();
-    for (std::int64_t o = 0; o < axis(l).out; o += ring.outputs) {
-      const std::int64_t stop = std::min(axis(l).out, o + ring.outputs);
+    for (std::int64_t o = 0; o < axis(l).out; o += ring.together) {
+      const std::int64_t stop = std::min(axis(l).out, o + ring.together);
       fill(l, x, o, stop);
       merge(l, o, stop, 0, row, dst + o * row * run_.lane_bytes, row, plane);
     }
@@ -222,14 +248,11 @@ class Block {
     const Axis& a = axis(l);
     Ring& ring = rings_[static_cast<std::size_t>(l)];
     if (!ring.carries) ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
-    if (a.irregular()) {
-      const auto [from, to] = reach(a, begin, end);
-      return make(l, x, from, to);
-    }
-    if (a.dilation == 1 && a.stride <= a.size) {
-      const std::int64_t from = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
-      return make(l, x, from, std::clamp<std::int64_t>((end - 1) * a.stride - a.low + a.size, from, a.n));
-    }
+    const auto [from, to] = reach(a, begin, end);
+    if (from == to) return;
+    if (ring.carries) ring.approach(from);
+    if (a.irregular()) return make(l, x, from, to);
+    if (a.dilation == 1 && a.stride <= a.size) return make(l, x, from, to);
     for (std::int64_t o = begin; o < end; ++o) {
       const Axis::Span span = a.span(o);
       if (a.dilation == 1)
@@ -288,7 +311,7 @@ class Block {
   // Outputs [begin, end) of the innermost level for a batch of rows.
   void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                   std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
-    Axis axis = this->axis(last_);
+    const Axis& axis = this->axis(last_);
     Pass pass{&axis, begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane,    len_,
               dst,   len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
     if (run_.direct) {
@@ -302,19 +325,54 @@ class Block {
     if (lines && rows > 1 && pass.fold == 1 && !axis.irregular() && x_row == axis.n && dst_row == axis.out &&
         begin == 0 && end == axis.out && axis.low == 0 && axis.n == axis.out * axis.stride &&
         (axis.size - 1) * axis.dilation < axis.stride) {
-      axis.n *= rows;
-      axis.out *= rows;
-      pass.end = axis.out;
+      Axis joined = axis;
+      joined.n *= rows;
+      joined.out *= rows;
+      pass.axis = &joined;
+      pass.end = joined.out;
       pass.rows = 1;
+      return launch(pass);
     }
     launch(pass);
   }
 
-  void launch(Pass& pass) const {
+  void launch(Pass& pass) {
+    const bool lines = run_.layout.inner.extent == 1;
+    if (lines && has_phases(*pass.axis)) return launch_phases(pass);
     pass.work = work_;
     pass.work_lanes = work_lanes_;
-    if (work_) return run_.kernels.sweep(pass);
-    run_.layout.inner.extent == 1 ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
+    if (work_ && pass.axis->size > 1) return run_.kernels.sweep(pass);
+    lines ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
+  }
+
+  // Outputs that lie a stride apart are those of a regular axis: phase by phase, and then woven together.
+  void launch_phases(const Pass& pass) {
+    const Axis& axis = *pass.axis;
+    const std::int64_t stride = axis.stride, outputs = pass.end - pass.begin;
+    const std::int64_t apart = ceil_div(outputs, stride) + 2 * slack_lanes();
+    const std::int64_t row_lanes = run_.kernels.parts * stride * apart;
+    const auto mark = scratch_.mark();
+    std::byte* phases = scratch_.take(pass.rows * row_lanes * run_.lane_bytes);
+    std::byte* woven = scratch_.take((outputs + 2 * stride * slack_lanes()) * run_.lane_bytes);
+    for (std::int64_t k = 0; k < std::min(stride, outputs); ++k) {
+      const Axis phase = phase_of(axis, pass.begin + k);
+      Pass part = pass;
+      part.axis = &phase;
+      part.begin = 0;
+      part.end = ceil_div(outputs - k, stride);
+      part.dst = phases + k * apart * run_.lane_bytes;
+      part.dst_plane = stride * apart;
+      part.dst_row = row_lanes;
+      launch(part);
+    }
+    for (std::int64_t row = 0; row < pass.rows; ++row)
+      for (std::int64_t k = 0; k < run_.kernels.parts; ++k) {
+        std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
+        interleave(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
+                   outputs, woven);
+        std::memcpy(dst, woven, static_cast<std::size_t>(outputs * run_.lane_bytes));
+      }
+    scratch_.release(mark);
   }
 
   // As above, after bringing the cells together in the lane type, some outputs at a time.
@@ -332,7 +390,10 @@ class Block {
         const auto [from, to] = reach(axis, o, stop);
         Axis shifted = axis;
         Pass part = pass;
-        if (axis.irregular()) {
+        if (has_phases(axis) && run_.layout.inner.extent == 1) {
+          shifted.low -= from * axis.stride;
+          shifted.n = to - from;
+        } else if (axis.irregular()) {
           part.origin = from;
         } else {
           shifted.low += from;
@@ -426,7 +487,8 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   const bool lines = layout.inner.extent == 1;
   const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
   // Lanes that gather read whole lanes, so that halves are widened before.
-  const bool scattered = lines && is_half(plan.type) && layout.axes[last].irregular();
+  const bool scattered =
+      lines && is_half(plan.type) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
   const bool staged = !contiguous || scattered || !reads_directly(plan.type, plan.lane_type) ||
                       !kernels(plan.type, reducer, plan.role).lines;
   const Type read = staged ? plan.lane_type : plan.type;

@@ -29,11 +29,6 @@
 #undef CENOTE_FN
 #undef CENOTE_LONG_FN
 
-/// Behind a lambda's parameters: compiled for the target, and always inlined.
-#ifndef CENOTE_INLINED
-#define CENOTE_INLINED HWY_ATTR __attribute__((always_inline))
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
@@ -93,8 +88,12 @@ struct Carry<Winner<R>, A> {
   using N = Pack<A>;
   using I = IndexLane<A>;
   using State = Place<N>;
-  static constexpr bool is_winner = true, has_neutral = false;
+  static constexpr bool is_winner = true, has_neutral = true;
   static constexpr int inputs = 1;
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return R::template neutral<Cell>();
+  }
   Winner<R> reducer;
   explicit HWY_INLINE Carry(const Pass& pass) : reducer(pass.params) {}
 

@@ -34,10 +34,12 @@ void finish(const Finish& call) {
   };
   std::int64_t i = 0;
   if (call.stream && call.len >= 2 * L) {
-    store(value(0), dst);
     const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
     const auto past = reinterpret_cast<std::uintptr_t>(dst) % width;
-    i = past ? static_cast<std::int64_t>((width - past) / sizeof(T)) : 0;
+    if (past != 0) {
+      store(value(0), dst);
+      i = static_cast<std::int64_t>((width - past) / sizeof(T));
+    }
     for (; i + L <= call.len; i += L) stream(value(i), dst + i);
   }
   for (; i + L <= call.len; i += L) store(value(i), dst + i);
@@ -61,6 +63,16 @@ constexpr auto joiner() -> void (*)(const Join&) {
     return nullptr;
 }
 
+/// A reducer whose states are made and joined in the same way: an average is a sum until it is lowered.
+template <class R>
+struct FoldsAs {
+  using type = R;
+};
+template <>
+struct FoldsAs<Avg> {
+  using type = Sum;
+};
+
 template <class C, class T>
 HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
   return {lines<C, T>, rows<C, T>, merger<C, T>(), finish, sweep_line<C, T>, joiner<C, T>(), parts};
@@ -70,7 +82,7 @@ template <class R, class T>
 HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
-    table.at(Role::value, reducer) = kernels_of<Carry<R, A>, T>(R::parts, finish<R, T>);
+    table.at(Role::value, reducer) = kernels_of<Carry<typename FoldsAs<R>::type, A>, T>(R::parts, finish<R, T>);
     if constexpr (R::picks && sizeof(A) >= 4)
       table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
   }

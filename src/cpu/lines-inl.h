@@ -78,123 +78,270 @@ HWY_NOINLINE void single_output(const C& carry, const Pass& pass, const Axis& ax
   carry.store_one(state, dst, pass.dst_plane);
 }
 
-/// Outputs [begin, end), all of them interior, of one line. With slack, elements past the line may be read. Size is
-/// that of the window where the compiler shall know it, or 0.
-template <int Stride, int Size, class C, class T, class A>
-HWY_INLINE void interior_line(const C& carry, const Pass& pass, const Axis& axis, const T* line, std::int64_t begin,
-                              std::int64_t end, A* dst, bool slack) {
+/// Cells of one line, by tap and pack of outputs.
+template <int Stride, class C, class T>
+class LineTaps {
+  using A = typename LaneOf<typename C::N>::type;
   using State = typename C::State;
-  constexpr int U = packs_in_flight<C>();
-  const std::int64_t L = lanes<A>();
-  const auto at = [&](std::int64_t o) CENOTE_INLINED { return line + (o * axis.stride - axis.low); };
-  const std::int64_t size = Size > 0 ? Size : axis.size;
-  const bool paired = Stride == 2 && (Size > 0 || axis.dilation == 1);
-  // Packs of outputs from o on, `apart` from each other.
-  const auto some = [&]<int Packs>(std::int64_t o, std::int64_t apart,
-                                   std::integral_constant<int, Packs>) CENOTE_INLINED {
-    const T* cell = at(o);
-    State state[Packs];
-    const auto tap = [&](std::int64_t r, std::int64_t j, int u) CENOTE_INLINED {
-      const T* p = cell + r * pass.fold_step + j * axis.dilation + u * apart * axis.stride;
-      return carry.cell(p, r * pass.fold_id_scale + j * pass.id_scale,
-                        [&](const T* q) CENOTE_INLINED { return load_apart<Stride>(q, axis.stride); });
-    };
-    if constexpr (Stride == 2 && C::inputs == 1) {
-      // Two taps side by side are the even and the odd elements of the same two loads.
-      const auto pair = [&](std::int64_t r, std::int64_t i, int u) CENOTE_INLINED {
-        const std::int64_t j = 2 * i, id = r * pass.fold_id_scale + j * pass.id_scale;
-        const T* p = cell + r * pass.fold_step + j + u * apart * 2;
-        const auto low = load(p).v, high = load(p + L).v;
-        const State even = carry.lift(Pack<A>{hn::ConcatEven(Tag<A>(), high, low)}, id);
-        if (j + 1 == size) return even;
-        return carry.combine(even, carry.lift(Pack<A>{hn::ConcatOdd(Tag<A>(), high, low)}, id + pass.id_scale));
-      };
-      if (paired)
-        fold_rows<Packs>(carry, pass.fold, (size + 1) / 2, pair, state);
-      else
-        fold_rows<Packs>(carry, pass.fold, size, tap, state);
-    } else {
-      fold_rows<Packs>(carry, pass.fold, size, tap, state);
-    }
-    each<Packs>([&](int u)
-                    CENOTE_INLINED { carry.store_state(state[u], dst + (o - begin) + u * apart, pass.dst_plane); });
-  };
-  std::int64_t o = begin;
-  if constexpr (U > 1) {
-    for (; o + U * L <= end; o += U * L) some(o, L, std::integral_constant<int, U>());
-    for (; o + 2 * L <= end; o += 2 * L) some(o, L, std::integral_constant<int, 2>());
-    if (o + L < end) return some(o, end - L - o, std::integral_constant<int, 2>());
-  }
-  for (; o < end; o += L) {
-    // The last pack overlaps the one before it, or reads and writes what does not matter.
-    const std::int64_t place = o + L <= end || slack ? o : end - L;
-    if (place < begin) break;
-    some(place, L, std::integral_constant<int, 1>());
-  }
-  for (; o < end; ++o) single_output(carry, pass, axis, line, o, dst + (o - begin));
-}
 
-/// Lines up to this long are copied to the stack where that saves outputs from being made one by one.
-constexpr std::int64_t short_line = 512;
+ public:
+  HWY_INLINE LineTaps(const C& carry, const Pass& pass, const T* line)
+      : carry_(carry), pass_(pass), line_(line), n_(pass.axis->n), dilation_(pass.axis->dilation) {}
 
-/// How lines are read: as they lie, or copied behind `low` cells into a buffer that reaches past their end. There the
-/// padding is real where the reducer has a cell that changes nothing, so that every window is an interior one.
-struct Reading {
-  Axis axis;                     // the line as it is read
-  std::int64_t inside, outside;  // outputs made in packs
-  std::int64_t low = 0;
-  bool copied = false;
+  HWY_INLINE std::int64_t stride() const { return Stride < 3 ? Stride : pass_.axis->stride; }
+  /// Where the first tap of output o lies.
+  HWY_INLINE std::int64_t start(std::int64_t o) const { return o * stride() - pass_.axis->low; }
+  /// Tap j of the windows in row r, the first of which begins at `place`.
+  HWY_INLINE State whole(std::int64_t r, std::int64_t j, std::int64_t place) const {
+    return carry_.cell(line_ + r * pass_.fold_step + place + j * dilation_, id(r, j),
+                       [&](const T* p) CENOTE_INLINED { return load_apart<Stride>(p, stride()); });
+  }
+  /// Taps 2i and 2i + 1 of windows two apart: the even and the odd elements of the same two loads.
+  HWY_INLINE State pair(std::int64_t r, std::int64_t i, std::int64_t place, std::int64_t size) const {
+    const T* p = line_ + r * pass_.fold_step + place + 2 * i;
+    const auto low = load(p).v, high = load(p + lanes<A>()).v;
+    const State even = carry_.lift(Pack<A>{hn::ConcatEven(Tag<A>(), high, low)}, id(r, 2 * i));
+    if (2 * i + 1 == size) return even;
+    return carry_.combine(even, carry_.lift(Pack<A>{hn::ConcatOdd(Tag<A>(), high, low)}, id(r, 2 * i + 1)));
+  }
+  /// As `whole`, where lanes outside the line are nothing.
+  HWY_INLINE State part(std::int64_t r, std::int64_t j, std::int64_t place, const Cut<Stride, T>& cut) const {
+    const State cells =
+        carry_.cell(line_ + r * pass_.fold_step + place + j * dilation_, id(r, j),
+                    [&](const T* p) CENOTE_INLINED { return load_apart<Stride>(p, stride(), cut); });
+    return choose(cut.inside, cells, carry_.identity());
+  }
+  /// Which lanes of tap j lie on the line.
+  HWY_INLINE Cut<Stride, T> cut(std::int64_t j, std::int64_t place) const {
+    const std::int64_t at = place + j * dilation_, most = lanes<A>() * stride();
+    return {lanes_over(HWY_MIN(HWY_MAX(-at, 0), most)), lanes_over(HWY_MIN(HWY_MAX(n_ - at, 0), most))};
+  }
+
+ private:
+  HWY_INLINE std::int64_t id(std::int64_t r, std::int64_t j) const {
+    return r * pass_.fold_id_scale + j * pass_.id_scale;
+  }
+  /// How many lanes begin within so many cells.
+  HWY_INLINE std::int64_t lanes_over(std::int64_t cells) const {
+    return Stride < 3 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(cells + Stride - 1) / Stride)
+                      : (cells + stride() - 1) / stride();
+  }
+
+  const C& carry_;
+  const Pass& pass_;
+  const T* line_;
+  const std::int64_t n_, dilation_;
 };
 
-template <int Stride, class C>
-HWY_INLINE Reading plan_reading(const Pass& pass, std::int64_t L) {
-  const Axis& axis = *pass.axis;
-  const auto [first, last] = axis.interior();
-  Reading reading{axis, HWY_MAX(first, pass.begin), HWY_MIN(last, pass.end)};
-  const bool across = !C::is_winner && Stride > 2 && axis.dilation == 1 && axis.size >= 2 * L;
-  const bool all = reading.inside == pass.begin && reading.outside == pass.end;
-  if (C::inputs == 1 && Stride <= 2 && !axis.irregular() && axis.low >= 0 && pass.fold == 1 && axis.n <= short_line &&
-      (!all || pass.end - pass.begin <= L)) {
-    const std::int64_t length = (axis.out - 1) * axis.stride + (axis.size - 1) * axis.dilation + 1;
-    if (C::has_neutral && HWY_MAX(length, axis.low + axis.n) <= short_line) {
-      reading = {axis, pass.begin, pass.end, axis.low, true};
-      reading.axis.n = HWY_MAX(length, axis.low + axis.n);
-      reading.axis.low = 0;
-      return reading;
-    }
-    reading.copied = reading.outside - reading.inside <= L;
+/// One pack of outputs from o on, whose windows may reach over the ends of the line. Where they do is found once for
+/// all lines.
+template <int Stride, class C, class T>
+class BorderPack {
+ public:
+  HWY_INLINE BorderPack(const LineTaps<Stride, C, T>& taps, const Pass& pass, std::int64_t o, bool needed = true)
+      : place_(taps.start(o)), known_(pass.axis->size <= most) {
+    if (needed) find(taps, pass);
   }
+  HWY_NOINLINE void find(const LineTaps<Stride, C, T>& taps, const Pass& pass) {
+    for (std::int64_t j = 0; known_ && j < pass.axis->size; ++j) cuts_[j] = taps.cut(j, place_);
+  }
+  template <class A>
+  HWY_NOINLINE void make(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, A* dst) const {
+    typename C::State state[1];
+    const auto tap = [&](std::int64_t r, std::int64_t j, int)
+                         CENOTE_INLINED { return taps.part(r, j, place_, known_ ? cuts_[j] : taps.cut(j, place_)); };
+    fold_rows<1>(carry, pass.fold, pass.axis->size, tap, state);
+    carry.store_state(state[0], dst, pass.dst_plane);
+  }
+
+ private:
+  static constexpr std::int64_t most = 8;
+  std::int64_t place_;
+  bool known_;
+  Cut<Stride, T> cuts_[most];
+};
+
+/// Winners are numbered from the first real cell; where all are as low as nothing, that one has won.
+template <class A>
+HWY_NOINLINE void renumber(const Pass& pass, std::int64_t begin, std::int64_t end, std::int64_t unit, A* dst) {
+  using I = IndexLane<A>;
+  const Axis& axis = *pass.axis;
+  for (std::int64_t o = begin; o < end && o * axis.stride < axis.low; ++o) {
+    const auto tap = static_cast<I>(axis.span(o).tap * pass.id_scale);
+    I* ids = reinterpret_cast<I*>(dst + pass.dst_plane + (o - begin) * unit);
+    for (std::int64_t c = 0; c < unit; ++c) ids[c] = HWY_MAX(ids[c] - tap, I{0});
+  }
+}
+
+/// Whole packs of outputs of one line.
+template <int Stride, int Packs, class C, class T, class A>
+HWY_INLINE void whole_packs(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, std::int64_t o,
+                            A* dst) {
+  typename C::State state[Packs];
+  const std::int64_t place = taps.start(o), size = pass.axis->size, L = lanes<A>();
+  const auto at = [&](int u) CENOTE_INLINED { return place + u * L * taps.stride(); };
+  const auto tap = [&](std::int64_t r, std::int64_t j, int u) CENOTE_INLINED { return taps.whole(r, j, at(u)); };
+  if constexpr (Stride == 2 && C::inputs == 1) {
+    const auto pair = [&](std::int64_t r, std::int64_t i, int u)
+                          CENOTE_INLINED { return taps.pair(r, i, at(u), size); };
+    if (pass.axis->dilation == 1)
+      fold_rows<Packs>(carry, pass.fold, (size + 1) / 2, pair, state);
+    else
+      fold_rows<Packs>(carry, pass.fold, size, tap, state);
+  } else {
+    fold_rows<Packs>(carry, pass.fold, size, tap, state);
+  }
+  each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + u * L, pass.dst_plane); });
+}
+
+/// Lines whose windows are shifted copies of each other.
+template <int Stride, class C, class T>
+HWY_INLINE void regular_lines(const C& carry, const Pass& pass) {
+  using A = typename LaneOf<typename C::N>::type;
+  constexpr int U = packs_in_flight<C>();
+  const Axis& axis = *pass.axis;
+  auto [inside, outside] = axis.interior();
   // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
   const std::int64_t reach =
       C::inputs == 1 && axis.dilation == 1 ? (axis.size + 1) / 2 * 2 : (axis.size - 1) * axis.dilation + 2;
-  if (Stride == 2 && !reading.copied && reading.outside > reading.inside &&
-      (reading.outside - 1) * axis.stride - axis.low + reach > axis.n)
-    --reading.outside;
-  if (reading.outside <= reading.inside || across) reading.inside = reading.outside = pass.end;
-  return reading;
+  if (Stride == 2 && outside > inside && (outside - 1) * 2 - axis.low + reach > axis.n) --outside;
+  const std::int64_t L = lanes<A>(), begin = pass.begin, end = pass.end;
+  outside = HWY_MIN(outside, end);
+  if (inside >= outside) inside = outside = end;
+  const auto taps_of = [&](std::int64_t row) CENOTE_INLINED {
+    return LineTaps<Stride, C, T>(carry, pass, static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin);
+  };
+  // Packs [begin, first) and from `last` on reach over an end; the last whole one overlaps the one before it.
+  const std::int64_t first = inside > begin ? begin + (inside - begin + L - 1) / L * L : begin;
+  const std::int64_t last = first < outside ? first + (outside - first) / L * L : first;
+  const bool overlaps = last < end && end == outside && end - L >= HWY_MAX(inside, begin);
+  const BorderPack<Stride, C, T> low(taps_of(0), pass, begin, begin < first);
+  const BorderPack<Stride, C, T> high(taps_of(0), pass, last, last < end && !overlaps);
+  for (std::int64_t row = 0; row < pass.rows; ++row) {
+    const auto taps = taps_of(row);
+    A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
+    if (begin < first) low.make(carry, pass, taps, dst);
+    std::int64_t o = begin + L;
+    for (; o < HWY_MIN(first, end); o += L) BorderPack<Stride, C, T>(taps, pass, o).make(carry, pass, taps, dst + (o - begin));
+    o = first;
+    for (; o + U * L <= outside; o += U * L) whole_packs<Stride, U>(carry, pass, taps, o, dst + (o - begin));
+    const std::int64_t rest = overlaps ? end : last;
+    for (; U > 1 && o < rest; o += L) {
+      const std::int64_t at = HWY_MIN(o, rest - L);
+      whole_packs<Stride, 1>(carry, pass, taps, at, dst + (at - begin));
+    }
+    if (overlaps) {
+      if (U == 1 && o < end) whole_packs<Stride, 1>(carry, pass, taps, end - L, dst + (end - L - begin));
+    } else if (last < end) {
+      high.make(carry, pass, taps, dst + (last - begin));
+      for (o = last + L; o < end; o += L) BorderPack<Stride, C, T>(taps, pass, o).make(carry, pass, taps, dst + (o - begin));
+    }
+    if constexpr (C::is_winner) renumber(pass, begin, end, 1, dst);
+  }
 }
 
-template <int Stride, int Size, class C, class T>
+/// Part of a pack of cells `at` so many cells from the line's begin: those outside change nothing.
+template <class C, class T>
+HWY_NOINLINE auto part_of_pack(const T* line, std::int64_t at, std::int64_t n) {
+  using A = typename LaneOf<typename C::N>::type;
+  const std::int64_t L = lanes<A>();
+  const Cut<1, T> cut(HWY_MIN(HWY_MAX(-at, 0), L), HWY_MIN(HWY_MAX(n - at, 0), L));
+  return select(cut.inside, load_between(line + at, cut.low), broadcast<A>(C::template neutral<A>()));
+}
+
+/// Two or three cells, two apart: a line is split into its even and its odd cells, each read once, and a window's first
+/// or last cell comes from the pack before or after.
+template <int Size, class C, class T>
+HWY_INLINE void paired_lines(const Pass& pass) {
+  using A = typename LaneOf<typename C::N>::type;
+  using State = typename C::State;
+  struct Cells {
+    Pack<A> even, odd;
+  };
+  const C carry(pass);
+  // Copies, since a stored pack might alias the originals.
+  const std::int64_t L = lanes<A>(), n = pass.axis->n, low = pass.axis->low, begin = pass.begin, end = pass.end;
+  const std::int64_t scale = pass.id_scale, fold = pass.fold, fold_step = pass.fold_step, plane = pass.dst_plane;
+  const std::int64_t fold_scale = pass.fold_id_scale, shift = low >> 1;
+  const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
+  const auto read_pack = [=](const T* line, std::int64_t at) CENOTE_INLINED {
+    if (at >= 0 && at + L <= n) return load(line + at);
+    return at >= n || at + L <= 0 ? nothing : part_of_pack<C>(line, at, n);
+  };
+  const auto split = [](Pack<A> first, Pack<A> second) CENOTE_INLINED {
+    return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
+  };
+  // Pairs of cells for outputs from o on; those from `inside` up to `outside` lie on the line.
+  const auto whole = [=](const T* line, std::int64_t o) CENOTE_INLINED {
+    const T* p = line + 2 * (o - shift);
+    return split(load(p), load(p + L));
+  };
+  const auto part = [=](const T* line, std::int64_t o) CENOTE_INLINED {
+    return split(read_pack(line, 2 * (o - shift)), read_pack(line, 2 * (o - shift) + L));
+  };
+  const std::int64_t inside = HWY_MAX(begin, shift), outside = HWY_MIN(end, n / 2 + shift - L + 1);
+  constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
+  for (std::int64_t row = 0; row < pass.rows; ++row) {
+    const T* line = static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin;
+    A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row - begin;
+    std::int64_t o = begin;
+    // Calls make(o, cells of o) for every pack. No function is called between whole ones: they stay in registers.
+    const auto each_pack = [&](const auto& make) CENOTE_INLINED {
+      while (o < end) {
+        if (o < inside || o >= outside) {
+          make(part);
+          o += L;
+        }
+        for (; o >= inside && o < outside; o += L) make(whole);
+      }
+    };
+    if (low & 1) {
+      const std::int64_t first = 2 * (begin - shift) - 1;
+      Pack<A> before = first >= 0 && first < n ? load_every(line + first) : nothing;
+      each_pack([&](const auto& read) CENOTE_INLINED {
+        const Cells now = read(line, o);
+        State state = carry.combine(carry.lift(slide<last>(before, now.odd), 0), carry.lift(now.even, scale));
+        if constexpr (Size == 3) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
+        carry.store_state(state, dst + o, plane);
+        before = now.odd;
+      });
+    } else if constexpr (Size == 3) {
+      // The next pack's first cell ends the last window of this one.
+      each_pack([&](const auto& read) CENOTE_INLINED {
+        const Cells now = read(line, o);
+        const std::int64_t next = 2 * (o + L - shift);
+        const Pack<A> after = next >= 0 && next < n ? load_every(line + next) : nothing;
+        const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
+        carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)), dst + o, plane);
+      });
+    } else {
+      each_pack([&](const auto& read) CENOTE_INLINED {
+        State sum;
+        for (std::int64_t r = 0; r < fold; ++r) {
+          const Cells now = read(line + r * fold_step, o);
+          const State two =
+              carry.combine(carry.lift(now.even, r * fold_scale), carry.lift(now.odd, r * fold_scale + scale));
+          sum = r == 0 ? two : carry.combine(sum, two);
+        }
+        carry.store_state(sum, dst + o, plane);
+      });
+    }
+    if constexpr (C::is_winner) renumber(pass, begin, end, 1, dst + begin);
+  }
+}
+
+template <int Stride, class C, class T>
 HWY_INLINE void lines_apart(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
   const C carry(pass);
-  const Reading reading = plan_reading<Stride, C>(pass, lanes<A>());
-  T buffer[short_line + 2 * 64];
-  if constexpr (C::has_neutral)
-    if (reading.copied) std::fill(buffer, buffer + reading.axis.n, static_cast<T>(C::template neutral<A>()));
+  const Axis& axis = *pass.axis;
+  const bool across = Stride > 2 && !C::is_winner && axis.dilation == 1 && axis.size >= 2 * lanes<A>();
+  if (!axis.irregular() && !across) return regular_lines<Stride, C, T>(carry, pass);
   for (std::int64_t row = 0; row < pass.rows; ++row) {
     const T* line = static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin;
     A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
-    for (std::int64_t o = pass.begin; o < reading.inside; ++o)
-      single_output(carry, pass, *pass.axis, line, o, dst + (o - pass.begin));
-    if (reading.inside < reading.outside) {
-      const std::size_t bytes = static_cast<std::size_t>(pass.axis->n) * sizeof(T);
-      if (reading.copied && bytes > 0) std::memcpy(static_cast<void*>(buffer + reading.low), line, bytes);
-      interior_line<Stride, Size>(carry, pass, reading.axis, reading.copied ? buffer : line, reading.inside,
-                                  reading.outside, dst + (reading.inside - pass.begin), reading.copied);
-    }
-    for (std::int64_t o = reading.outside; o < pass.end; ++o)
-      single_output(carry, pass, *pass.axis, line, o, dst + (o - pass.begin));
+    for (std::int64_t o = pass.begin; o < pass.end; ++o)
+      single_output(carry, pass, axis, line, o, dst + (o - pass.begin));
   }
 }
 
@@ -258,14 +405,13 @@ void lines(const Pass& pass) {
     if ((axis.transposed || (axis.adaptive && axis.size < 2 * lanes<T>())) &&
         axis.n < std::numeric_limits<std::int32_t>::max())
       return scattered_lines<C, T>(pass);
-  if (axis.stride == 1 && !axis.irregular()) return lines_apart<1, 0, C, T>(pass);
-  if constexpr (packs_in_flight<C>() > 1)
-    if (axis.stride == 2 && axis.dilation == 1 && !axis.irregular()) {
-      if (axis.size == 2) return lines_apart<2, 2, C, T>(pass);
-      if (axis.size == 3) return lines_apart<2, 3, C, T>(pass);
-    }
-  if (axis.stride == 2 && !axis.irregular()) return lines_apart<2, 0, C, T>(pass);
-  return lines_apart<3, 0, C, T>(pass);
+  if (axis.stride == 1 && !axis.irregular()) return lines_apart<1, C, T>(pass);
+  if constexpr (C::has_neutral && C::inputs == 1)
+    if (axis.stride == 2 && axis.dilation == 1 && !axis.irregular() && (axis.size == 2 || axis.size == 3) &&
+        (pass.fold == 1 || (axis.size == 2 && axis.low % 2 == 0)))
+      return axis.size == 2 ? paired_lines<2, C, T>(pass) : paired_lines<3, C, T>(pass);
+  if (axis.stride == 2 && !axis.irregular()) return lines_apart<2, C, T>(pass);
+  return lines_apart<3, C, T>(pass);
 }
 
 }  // namespace HWY_NAMESPACE

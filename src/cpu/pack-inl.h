@@ -10,6 +10,11 @@
 
 #include <cenote/types.h>
 
+/// Behind a lambda's parameters: compiled for the target, and always inlined.
+#ifndef CENOTE_INLINED
+#define CENOTE_INLINED HWY_ATTR __attribute__((always_inline))
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
@@ -182,43 +187,75 @@ HWY_INLINE std::int64_t lanes() {
 }
 
 template <class T>
-HWY_INLINE Pack<Lane<T>> load(const T* p) {
+  requires std::is_same_v<T, Lane<T>>
+HWY_INLINE Pack<T> load(const T* p) {
   return {hn::LoadU(Tag<T>(), p)};
 }
-HWY_INLINE Pack<float> load(const f16* p) {
+// Halves come as their bits, half as wide as a pack of f32.
+using HalfBits = hn::Vec<hn::Rebind<std::uint16_t, Tag<float>>>;
+HWY_INLINE Pack<float> widen(HalfBits half, f16) {
 #if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
   // Highway widens NaN to infinity here. Scaling by 2^112 moves the exponent, of subnormals too.
   const hn::RebindToUnsigned<Tag<float>> wide;
-  const hn::Rebind<std::uint16_t, Tag<float>> half;
-  const auto bits = hn::PromoteTo(wide, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)));
+  const auto bits = hn::PromoteTo(wide, half);
   const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(wide, 0x7fffu)));
   const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(wide, 0x8000u)));
   const auto scaled = hn::Mul(hn::BitCast(Tag<float>(), magnitude), hn::Set(Tag<float>(), 0x1p112f));
   const auto special = hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(wide, 0x0f7fffffu)), hn::Set(wide, 0x7f800000u));
   return {hn::BitCast(Tag<float>(), hn::Or(hn::Or(hn::BitCast(wide, scaled), special), sign))};
 #else
-  const hn::Rebind<hwy::float16_t, Tag<float>> half;
-  return {hn::PromoteTo(Tag<float>(), hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p)))};
+  return {hn::PromoteTo(Tag<float>(), hn::BitCast(hn::Rebind<hwy::float16_t, Tag<float>>(), half))};
 #endif
 }
-HWY_INLINE Pack<float> load(const bf16* p) {
-  const hn::Rebind<std::uint16_t, Tag<float>> half;
+HWY_INLINE Pack<float> widen(HalfBits half, bf16) {
   const hn::RebindToUnsigned<Tag<float>> wide;
-  const auto bits = hn::PromoteTo(wide, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)));
-  return {hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(bits))};
+  return {hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(hn::PromoteTo(wide, half)))};
+}
+template <class T>
+  requires std::is_same_v<T, f16> || std::is_same_v<T, bf16>
+HWY_INLINE Pack<float> load(const T* p) {
+  const hn::Rebind<std::uint16_t, Tag<float>> half;
+  return widen(hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)), T{});
+}
+
+/// Lanes as they lie in memory.
+template <class T>
+using StorageTag = std::conditional_t<std::is_same_v<T, Lane<T>>, Tag<T>, hn::Rebind<std::uint16_t, Tag<float>>>;
+/// Whether masked loads leave alone what they do not load.
+template <class T>
+constexpr bool loads_masked = HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && std::is_same_v<T, Lane<T>> &&
+                                                         sizeof(T) >= 4);
+
+/// Lanes from <= i < to, which are at most the number of lanes.
+template <class T>
+struct LaneRange {
+  std::int64_t from, to;
+  hn::Mask<StorageTag<T>> m;
+  HWY_INLINE LaneRange() = default;
+  HWY_INLINE LaneRange(std::int64_t from, std::int64_t to) : from(from), to(to) {
+    const StorageTag<T> tag;
+    m = hn::AndNot(hn::FirstN(tag, static_cast<std::size_t>(from)), hn::FirstN(tag, static_cast<std::size_t>(to)));
+  }
+};
+/// p[i] for the lanes of a range; the others are 0, and what lies there is not read.
+template <class T>
+HWY_INLINE Pack<Lane<T>> load_between(const T* p, const LaneRange<T>& range) {
+  if constexpr (!loads_masked<T>) {
+    T buffer[64 / sizeof(Lane<T>)] = {};
+    if (range.from < range.to)
+      std::memcpy(static_cast<void*>(buffer + range.from), p + range.from,
+                  static_cast<std::size_t>(range.to - range.from) * sizeof(T));
+    return load(buffer);
+  } else if constexpr (std::is_same_v<T, Lane<T>>) {
+    return {hn::MaskedLoad(range.m, Tag<T>(), p)};
+  } else {
+    return widen(hn::MaskedLoad(range.m, StorageTag<T>(), reinterpret_cast<const std::uint16_t*>(p)), T{});
+  }
 }
 /// The first `count` lanes; the others are 0.
 template <class T>
 HWY_INLINE Pack<Lane<T>> load_first(const T* p, std::int64_t count) {
-  // Highway's masked loads do not touch masked lanes here; elsewhere they may.
-  if constexpr (std::is_same_v<T, Lane<T>> && (HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(T) >= 4))) {
-    const Tag<T> tag;
-    return {hn::MaskedLoad(hn::FirstN(tag, static_cast<std::size_t>(count)), tag, p)};
-  } else {
-    T buffer[64 / sizeof(Lane<T>)] = {};
-    std::memcpy(static_cast<void*>(buffer), p, static_cast<std::size_t>(count) * sizeof(T));
-    return load(buffer);
-  }
+  return load_between(p, LaneRange<T>(0, count));
 }
 template <class T>
 HWY_INLINE Pack<Lane<T>> load_every(const T* p) {
@@ -241,6 +278,45 @@ HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride) {
     for (std::int64_t i = 0; i < lanes<T>(); ++i) buffer[i] = p[i * stride];
     return load(buffer);
   }
+}
+
+/// Some lanes of load_apart, those before `from` and from `to` on being outside.
+template <int Stride, class T>
+struct Cut {
+  LaneRange<T> low, high;
+  Flags<Lane<T>> inside;
+  HWY_INLINE Cut() = default;
+  HWY_INLINE Cut(std::int64_t from, std::int64_t to) : low(from, to), inside{LaneRange<Lane<T>>(from, to).m} {
+    if constexpr (Stride != 2) return;
+    const std::int64_t L = lanes<T>(), first = 2 * from, last = HWY_MAX(2 * to - 1, first);
+    low = LaneRange<T>(HWY_MIN(first, L), HWY_MIN(last, L));
+    high = LaneRange<T>(HWY_MAX(first - L, 0), HWY_MAX(last - L, 0));
+  }
+};
+/// As load_apart; lanes outside are 0, and what lies there is not read.
+template <int Stride, class T>
+HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride, const Cut<Stride, T>& cut) {
+  if constexpr (Stride == 1) {
+    return load_between(p, cut.low);
+  } else if constexpr (Stride == 2) {
+    const auto low = load_between(p, cut.low), high = load_between(p + lanes<T>(), cut.high);
+    return {hn::ConcatEven(Tag<Lane<T>>(), high.v, low.v)};
+  } else {
+    T buffer[64 / sizeof(Lane<T>)] = {};
+    for (std::int64_t i = cut.low.from; i < cut.low.to; ++i) buffer[i] = p[i * stride];
+    return load(buffer);
+  }
+}
+
+/// Lanes N, N + 1, … of a, and then those of b.
+template <int N, class T>
+HWY_INLINE Pack<T> slide(Pack<T> a, Pack<T> b) {
+  using Raw = decltype(a.v.raw);
+  using Lanes [[gnu::vector_size(sizeof(Raw))]] = T;
+  return [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
+    return Pack<T>{hn::Vec<Tag<T>>{(Raw)__builtin_shufflevector((Lanes)a.v.raw, (Lanes)b.v.raw, (I + N)...)}};
+  }
+  (std::make_integer_sequence<int, static_cast<int>(sizeof(Raw) / sizeof(T))>());
 }
 
 template <class T>

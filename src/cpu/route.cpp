@@ -10,13 +10,14 @@
 #include "core/copy.h"
 #include "core/parallel.h"
 #include "core/reject.h"
+#include "cpu/collector.h"
+#include "cpu/router.h"
 #include "cpu/scratch.h"
 
 namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
-constexpr std::int64_t largest_table = 1024;     // offsets that are looked up
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
 
 template <class Visit>
@@ -28,130 +29,6 @@ void visit_offset_type(Type type, const Visit& visit) {
     default: return visit(std::int64_t{});
   }
 }
-
-using Places = std::array<std::int64_t, max_rank>;
-
-/// One axis of a routing: a kept one has as many cells as outputs and no window.
-struct RouteAxis {
-  std::int64_t outputs = 1, output_step = 0, offset_step = 0, cell_step = 0;
-};
-
-/// The loops of a routing between an array of outputs and one of cells.
-class Router {
- public:
-  Router(const Plan::Impl& plan, const View& offsets, const View& outputs, const View& cells)
-      : plan_(plan), axes_(plan.geometry.axes) {
-    const Extents& pooled = plan.geometry.pooled;
-    for (int i = 0, level = 0; i < cells.rank(); ++i) {
-      const RouteAxis axis{plan.geometry.kept_shape[i], outputs.data ? outputs.strides[i] : 0, offsets.strides[i],
-                           cells.data ? cells.strides[i] : 0};
-      if (level < pooled.size() && pooled[level] == i)
-        levels_[static_cast<std::size_t>(level++)] = axis;
-      else
-        kept_[kept_count_++] = axis;
-    }
-    // The innermost kept axis is walked inside the windows: channels that lie side by side.
-    if (kept_count_ > 0 && pooled[pooled.size() - 1] < cells.rank() - 1) lanes_ = kept_[--kept_count_];
-    for (std::size_t i = 0; i < kept_count_; ++i) slices_ *= kept_[i].outputs;
-    bool regular = true;
-    taps_ = 1;
-    for (const Axis& axis : axes_) {
-      regular = regular && !axis.adaptive;
-      taps_ = regular && !__builtin_mul_overflow(taps_, axis.size, &taps_) ? taps_ : INT64_MAX;
-    }
-    tabled_ = regular && taps_ <= largest_table;
-  }
-
-  std::size_t depth() const { return axes_.size(); }
-  std::int64_t slices() const { return slices_; }
-  const RouteAxis& lanes() const { return lanes_; }
-  const RouteAxis& level(std::size_t l) const { return levels_[l]; }
-  const Axis& axis(std::size_t l) const { return axes_[l]; }
-
-  /// Where slice number i begins in outputs, offsets and cells.
-  RouteAxis slice(std::int64_t i) const {
-    RouteAxis at;
-    for (std::size_t k = kept_count_; k-- > 0;) {
-      const RouteAxis& axis = kept_[k];
-      const std::int64_t step = i % axis.outputs;
-      i /= axis.outputs;
-      at.output_step += step * axis.output_step;
-      at.offset_step += step * axis.offset_step;
-      at.cell_step += step * axis.cell_step;
-    }
-    return at;
-  }
-
-  /// How far each offset lies from the first tap of its window, when a step along level l is steps[l]. False where that
-  /// depends on the window or is too much to keep.
-  bool find_distances(const Places& steps, std::array<std::int64_t, largest_table>& distances) const {
-    for (std::int64_t offset = 0; tabled_ && offset < taps_; ++offset) {
-      std::int64_t rest = offset, sum = 0;
-      for (std::size_t l = depth(); l-- > 0; rest /= axes_[l].size)
-        sum += rest % axes_[l].size * axes_[l].dilation * steps[l];
-      distances[static_cast<std::size_t>(offset)] = sum;
-    }
-    return tabled_;
-  }
-
-  /// The first tap of window o along level l; it may lie in the padding.
-  std::int64_t start(std::size_t l, std::int64_t o) const {
-    return axes_[l].adaptive ? axes_[l].span(o).first : o * axes_[l].stride - axes_[l].low;
-  }
-  /// How far an offset of the window at `o` lies from that window's first tap.
-  std::int64_t distance(const Places& o, std::int64_t offset, const Places& steps) const {
-    std::int64_t sum = 0;
-    for (std::size_t l = depth(); l-- > 0;) {
-      const std::int64_t width = axes_[l].adaptive ? axes_[l].span(o[l]).count : axes_[l].size;
-      sum += offset % width * axes_[l].step() * steps[l];
-      offset /= width;
-    }
-    return sum;
-  }
-  /// Whether an offset names a real cell of the window at `o`.
-  bool real(const Places& o, std::int64_t offset) const {
-    for (std::size_t l = depth(); l-- > 0;) {
-      const Axis::Span span = axes_[l].span(o[l]);
-      const std::int64_t width = axes_[l].adaptive ? span.count : axes_[l].size, tap = offset % width;
-      if (tap < span.tap || tap >= span.tap + span.count) return false;
-      offset /= width;
-    }
-    return offset == 0;
-  }
-  bool empty(std::size_t l, std::int64_t o) const { return axes_[l].span(o).count == 0; }
-
-  /// Calls visit(o, at) for every row of outputs with o[0] in [begin, end): all levels but the last are fixed in o, and
-  /// `at` is where the row begins, in outputs and offsets. Rows without a real cell are left out if `skip`.
-  template <class Visit>
-  void rows(std::int64_t begin, std::int64_t end, const RouteAxis& slice, bool skip, const Visit& visit) const {
-    Places o{};
-    const std::size_t last = depth() - 1;
-    if (last == 0) return visit(o, slice);
-    for (std::size_t l = 1; l < last; ++l)
-      if (axes_[l].out == 0) return;
-    for (o[0] = begin; o[0] < end;) {
-      RouteAxis at = slice;
-      bool none = false;
-      for (std::size_t l = 0; l < last; ++l) {
-        at.output_step += o[l] * levels_[l].output_step;
-        at.offset_step += o[l] * levels_[l].offset_step;
-        none = none || empty(l, o[l]);
-      }
-      if (!none || !skip) visit(o, at);
-      std::size_t l = last;
-      while (l-- > 0 && ++o[l] == axes_[l].out && l > 0) o[l] = 0;
-    }
-  }
-
- private:
-  const Plan::Impl& plan_;
-  const std::vector<Axis>& axes_;
-  std::array<RouteAxis, max_rank> kept_{}, levels_{};
-  std::size_t kept_count_ = 0;
-  RouteAxis lanes_;
-  std::int64_t slices_ = 1, taps_ = 1;
-  bool tabled_ = false;
-};
 
 // Tasks of about equal size over [0, n), each of `work` elements.
 template <class Body>
@@ -200,14 +77,21 @@ class Sums {
     const std::int64_t size = (end - begin) * row_;
     A* sums = reinterpret_cast<A*>(scratch.take(size * static_cast<std::int64_t>(sizeof(A))));
     std::fill(sums, sums + size, A{0});
-    // Outputs of the outermost level that reach these cells.
+    // Outputs of the outermost level that reach these cells: those of the first and the last cell that any reaches,
+    // or of all cells where windows are dilated.
     std::int64_t from = router_.axis(0).out, to = 0;
-    for (std::int64_t cell = begin; cell < end; ++cell) {
+    const auto include = [&](std::int64_t cell) {
       const Axis::Span span = transposed_.span(cell);
-      if (span.count == 0) continue;
+      if (span.count == 0) return false;
       from = std::min(from, span.first);
       to = std::max(to, span.first + (span.count - 1) * transposed_.step() + 1);
-    }
+      return true;
+    };
+    const bool dense = router_.axis(0).dilation == 1;
+    for (std::int64_t cell = begin; cell < end; ++cell)
+      if (include(cell) && dense) break;
+    for (std::int64_t cell = end - 1; dense && cell >= begin; --cell)
+      if (include(cell)) break;
     visit_offset_type(offsets_.type, [&]<class Offset>(Offset) {
       router_.rows(from, to, at, true, [&](const Places& o, const RouteAxis& row) {
         add_row<Offset>(o, row, begin * row_, size, from, to, sums);
@@ -237,12 +121,23 @@ class Sums {
       const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step + begin * level.offset_step;
       if (!single) {
         read(row.output_step + begin * level.output_step, level.output_step, count, values.data());
-        for (std::int64_t i = 0; i < count; ++i, ++o[last]) {
-          const std::int64_t w = o[last];
-          if ((w < inside || w >= outside) && router_.empty(last, w)) continue;
+        const auto one = [&](std::int64_t w) {
+          o[last] = w;
+          const std::int64_t i = w - begin;
+          if (router_.empty(last, w)) return;
           add(base + router_.start(last, w) * steps_[last] + far(o, offsets[i * level.offset_step]), size,
               values[static_cast<std::size_t>(i)], sums);
-        }
+        };
+        // Windows inside need neither a look at the borders nor more than a table.
+        const std::int64_t end = begin + count, plain = tabled_ ? std::clamp(inside, begin, end) : end;
+        const std::int64_t rest = tabled_ ? std::clamp(outside, plain, end) : end;
+        for (std::int64_t w = begin; w < plain; ++w) one(w);
+        const std::int64_t apart = axis.stride * steps_[last], first_cell = base - axis.low * steps_[last];
+        for (std::int64_t w = plain; w < rest; ++w)
+          add(first_cell + w * apart + distances_[static_cast<std::size_t>(offsets[(w - begin) * level.offset_step])],
+              size, values[static_cast<std::size_t>(w - begin)], sums);
+        for (std::int64_t w = rest; w < end; ++w) one(w);
+        o[last] = end;
         continue;
       }
       if (!router_.empty(last, begin)) {
@@ -326,20 +221,76 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
   const std::size_t last = router.depth() - 1;
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const auto [inside, outside] = router.axis(last).interior();
-  const auto check = [&]<class Offset>(const Places& outer, const RouteAxis& row, bool interior, Offset) {
+  std::vector<Axis::Span> spans;  // along the last level
+  for (std::int64_t o = 0; o < router.axis(last).out; ++o) spans.push_back(router.axis(last).span(o));
+  const std::int64_t width = router.axis(last).size, known = taps > 0 && taps <= largest_table ? taps : 0;
+  using Real = std::array<bool, largest_table>;
+  // Whether the taps of the levels outside are real, for every offset of a row's windows.
+  const auto find_real = [&](const Places& outer, Real& real) {
+    for (std::int64_t i = 0; i < known / width; ++i) {
+      std::int64_t rest = i;
+      bool all = true;
+      for (std::size_t l = last; l-- > 0; rest /= router.axis(l).size) {
+        const Axis::Span span = router.axis(l).span(outer[l]);
+        const std::int64_t tap = rest % router.axis(l).size;
+        all = all && tap >= span.tap && tap < span.tap + span.count;
+      }
+      real[static_cast<std::size_t>(i)] = all;
+    }
+  };
+  Real everything;
+  everything.fill(true);
+  // The windows of one row of outputs from `begin` up to `end`, one by one.
+  const auto check_each = [&]<class Offset>(const Places& outer, const RouteAxis& row, const Real& real,
+                                            std::int64_t begin, std::int64_t end, Offset) {
     Places o = outer;
-    for (o[last] = 0; o[last] < router.axis(last).out; ++o[last]) {
-      const bool whole = interior && o[last] >= inside && o[last] < outside && taps > 0;
-      if (!whole && router.empty(last, o[last])) continue;
+    for (o[last] = begin; o[last] < end; ++o[last]) {
+      const Axis::Span& span = spans[static_cast<std::size_t>(o[last])];
+      if (span.count == 0) continue;
       const auto* p = static_cast<const Offset*>(offsets.data) + row.offset_step + o[last] * level.offset_step;
       for (std::int64_t c = 0; c < lanes.outputs; ++c, p += lanes.offset_step) {
         const auto offset = static_cast<std::int64_t>(*p);
-        if (offset < 0 || (whole ? offset >= taps : !router.real(o, offset)))
-          reject(plan.who, "offsets hold ", offset, " for a window of ",
-                 taps > 0 ? std::to_string(taps) + " cells" : std::string("an adaptive bin"),
-                 ": it must name a real cell of its window");
+        if (offset >= 0 && offset < known) {
+          // Short numbers divide faster.
+          const std::uint32_t before = static_cast<std::uint32_t>(offset) / static_cast<std::uint32_t>(width);
+          const std::int64_t tap = offset - before * width - span.tap;
+          if (tap >= 0 && tap < span.count && real[before]) continue;
+        } else if (offset >= 0 && router.real(o, offset)) {
+          continue;
+        }
+        reject(plan.who, "offsets hold ", offset, " for a window of ",
+               taps > 0 ? std::to_string(taps) + " cells" : std::string("an adaptive bin"),
+               ": it must name a real cell of its window");
       }
     }
+  };
+  const auto check = [&]<class Offset>(const Places& o, const RouteAxis& row, bool interior, Offset type) {
+    const std::int64_t out = router.axis(last).out;
+    const bool whole = interior && taps > 0 && inside < outside;
+    const std::int64_t begin = whole ? inside : out, end = whole ? outside : out;
+    Real border;
+    if (!interior) find_real(o, border);
+    const Real& real = interior ? everything : border;
+    check_each(o, row, real, 0, begin, type);
+    // Inside, any tap is a real cell.
+    const auto* p = static_cast<const Offset*>(offsets.data) + row.offset_step;
+    using Number = std::make_unsigned_t<Offset>;
+    Number largest = 0;
+    const auto look = [&](const Offset* line, std::int64_t step, std::int64_t n) {
+      Number most = 0;
+      if (step == 1)
+        for (std::int64_t i = 0; i < n; ++i) most = std::max(most, static_cast<Number>(line[i]));
+      else
+        for (std::int64_t i = 0; i < n; ++i) most = std::max(most, static_cast<Number>(line[i * step]));
+      largest = std::max(largest, most);
+    };
+    if (lanes.outputs == 1)
+      look(p + begin * level.offset_step, level.offset_step, end - begin);
+    else
+      for (std::int64_t i = begin; i < end; ++i) look(p + i * level.offset_step, lanes.offset_step, lanes.outputs);
+    if (begin < end && static_cast<std::uint64_t>(largest) >= static_cast<std::uint64_t>(taps))
+      check_each(o, row, real, begin, end, type);
+    check_each(o, row, real, end, out, type);
   };
   in_tasks(router.slices(), outputs_of_slice(router), [&](std::int64_t i) {
     visit_offset_type(offsets.type, [&](auto type) {
@@ -363,6 +314,7 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
   std::array<std::int64_t, largest_table> distances;
   const bool tabled = router.find_distances(steps, distances);
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
+  const auto [inside, outside] = router.axis(last).interior();
   const auto copy = [&]<class Bits, class Offset>(std::int64_t slice, Bits, Offset) {
     const RouteAxis at = router.slice(slice);
     router.rows(0, router.axis(0).out, at, false, [&](const Places& outer, const RouteAxis& row) {
@@ -373,11 +325,13 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
         base += router.start(l, o[l]) * steps[l];
         none = none || router.empty(l, o[l]);
       }
-      for (o[last] = 0; o[last] < router.axis(last).out; ++o[last]) {
-        const bool empty = none || router.empty(last, o[last]);
-        const std::int64_t window = base + router.start(last, o[last]) * steps[last];
-        const auto* from = static_cast<const Offset*>(offsets.data) + row.offset_step + o[last] * level.offset_step;
-        Bits* to = static_cast<Bits*>(dy.data) + row.output_step + o[last] * level.output_step;
+      const std::int64_t out = router.axis(last).out, apart = router.axis(last).stride * steps[last];
+      const auto one = [&](std::int64_t w) {
+        o[last] = w;
+        const bool empty = none || router.empty(last, w);
+        const std::int64_t window = base + router.start(last, w) * steps[last];
+        const auto* from = static_cast<const Offset*>(offsets.data) + row.offset_step + w * level.offset_step;
+        Bits* to = static_cast<Bits*>(dy.data) + row.output_step + w * level.output_step;
         for (std::int64_t c = 0; c < lanes.outputs; ++c) {
           const auto offset = static_cast<std::int64_t>(from[c * lanes.offset_step]);
           const std::int64_t far = empty    ? 0
@@ -386,7 +340,17 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
           to[c * lanes.output_step] =
               empty ? Bits{0} : static_cast<const Bits*>(dx.data)[window + c * lanes.cell_step + far];
         }
-      }
+      };
+      // Windows inside need neither a look at the borders nor more than a table.
+      const bool plain = tabled && !none && lanes.outputs == 1 && inside < outside;
+      for (std::int64_t w = 0; w < (plain ? inside : out); ++w) one(w);
+      if (!plain) return;
+      const auto* from = static_cast<const Offset*>(offsets.data) + row.offset_step;
+      Bits* to = static_cast<Bits*>(dy.data) + row.output_step;
+      const Bits* cells = static_cast<const Bits*>(dx.data) + (base - router.axis(last).low * steps[last]);
+      for (std::int64_t w = inside; w < outside; ++w)
+        to[w * level.output_step] = cells[w * apart + distances[static_cast<std::size_t>(from[w * level.offset_step])]];
+      for (std::int64_t w = outside; w < out; ++w) one(w);
     });
   };
   in_tasks(router.slices(), outputs_of_slice(router), [&](std::int64_t i) {
@@ -403,10 +367,20 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
 void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx) {
   if (element_count(gx.shape) == 0) return;
   const Router router(plan, offsets, gy, gx);
+  if (Collector::applies(router, offsets, gy, gx)) return Collector(router, offsets, gy, gx).run();
   if (gx.type == Type::f64)
     Sums<double>(router, plan, offsets, gy, gx).run();
   else
     Sums<float>(router, plan, offsets, gy, gx).run();
+}
+
+bool spread(const Plan::Impl& plan, const View& gy, const MutableView& gx, double divisor) {
+  if (element_count(gx.shape) == 0) return true;
+  const View none;
+  const Router router(plan, none, gy, gx);
+  if (!Collector::applies(router, none, gy, gx)) return false;
+  Collector(router, none, gy, gx, divisor).run();
+  return true;
 }
 
 }  // namespace cenote::cpu

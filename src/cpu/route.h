@@ -17,4 +17,8 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
 /// gx = for each cell the sum of gy over the windows that it wins, in row-major order. As above.
 void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx);
 
+/// gx = for each cell the sum of gy over the windows that hold it, divided. False, and nothing is done, where many
+/// windows hold a cell, or elements do not lie side by side.
+bool spread(const Plan::Impl& plan, const View& gy, const MutableView& gx, double divisor);
+
 }  // namespace cenote::cpu

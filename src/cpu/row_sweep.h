@@ -14,7 +14,15 @@ namespace cenote::cpu {
 struct RowsOfStates {
   std::byte* base = nullptr;
   std::int64_t capacity = 0, stride = 0, plane = 0, origin = 0;
-  std::int64_t slot(std::int64_t p) const { return (p - origin) % capacity; }
+  std::int64_t slot(std::int64_t p) const {
+    const std::int64_t far = p - origin;
+    return far < capacity ? far : far < 2 * capacity ? far - capacity : far % capacity;
+  }
+  /// Moves the origin so that positions from p on are near it: division is slow.
+  void approach(std::int64_t p) {
+    if (p - origin >= 2 * capacity) origin += (p - origin) / capacity * capacity;
+    if (p - origin >= capacity) origin += capacity;
+  }
 };
 
 /// Blocks are as long as a window and lie at multiples of that, whatever is asked for, so that sums do not depend on

@@ -71,7 +71,9 @@ HWY_INLINE void fold_row(const C& carry, std::int64_t len, A* dst, std::int64_t 
     if (source.rows * source.count > 1 && source.count <= group_cells && len > U * L)
       return add_rows(carry, len, dst, source);
   std::int64_t i = 0;
-  if constexpr (U > 1) i = fold_packs<U>(carry, i, len, dst, plane, source);
+  // Whole packs first; those of states may reach beyond the row.
+  const std::int64_t whole = Source::is_raw ? len : (len + L - 1) / L * L;
+  if constexpr (U > 1 && Source::in_flight) i = fold_packs<U>(carry, i, whole, dst, plane, source);
   for (; i < len; i += L) {
     typename C::State state[1];
     const std::int64_t at = source.place(i, len, L);
@@ -85,7 +87,7 @@ HWY_INLINE void fold_row(const C& carry, std::int64_t len, A* dst, std::int64_t 
 /// Rows of raw elements: nothing past a row may be read, so the last pack overlaps the one before it.
 template <class C, class T>
 struct RawRows {
-  static constexpr bool is_raw = true;
+  static constexpr bool is_raw = true, in_flight = true;
   const C& carry;
   const T* first;
   std::int64_t count, distance, id_scale;
@@ -112,19 +114,44 @@ struct RawRows {
   }
 };
 
-/// Rows of states, possibly in a ring: their memory reaches a pack beyond every row.
+/// Rows of states, possibly in a ring, which come one pack at a time: long windows are swept. Their memory reaches a pack beyond every row.
 template <class C, class A>
 struct StateRows {
-  static constexpr bool is_raw = false;
+  static constexpr bool is_raw = false, in_flight = false;
   static constexpr std::int64_t rows = 1;
   const C& carry;
   const A* base;
   std::int64_t first, count, dilation, wrap, step, plane, id_scale;
 
-  HWY_INLINE typename C::State whole(std::int64_t, std::int64_t j, std::int64_t i) const {
+  HWY_INLINE const A* row(std::int64_t j) const {
     std::int64_t position = first + j * dilation;
     if (position >= wrap) position -= wrap;
-    return carry.load_state(base + position * step + i, plane, j * id_scale);
+    return base + position * step;
+  }
+  HWY_INLINE typename C::State whole(std::int64_t, std::int64_t j, std::int64_t i) const {
+    return carry.load_state(row(j) + i, plane, j * id_scale);
+  }
+  HWY_INLINE typename C::State one(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t) const {
+    return whole(r, j, i);
+  }
+  HWY_INLINE std::int64_t place(std::int64_t i, std::int64_t, std::int64_t) const { return i; }
+};
+
+/// As many as are folded without a stack, each found once.
+template <class C, class A>
+struct FewStateRows {
+  static constexpr bool is_raw = false, in_flight = true;
+  static constexpr std::int64_t rows = 1;
+  const C& carry;
+  const A* row[group_cells];
+  std::int64_t count, plane, id_scale;
+
+  explicit HWY_INLINE FewStateRows(const StateRows<C, A>& all)
+      : carry(all.carry), count(all.count), plane(all.plane), id_scale(all.id_scale) {
+    for (std::int64_t j = 0; j < count; ++j) row[j] = all.row(j);
+  }
+  HWY_INLINE typename C::State whole(std::int64_t, std::int64_t j, std::int64_t i) const {
+    return carry.load_state(row[j] + i, plane, j * id_scale);
   }
   HWY_INLINE typename C::State one(std::int64_t r, std::int64_t j, std::int64_t i, std::int64_t) const {
     return whole(r, j, i);
@@ -180,9 +207,13 @@ void merge(const Pass& pass) {
       continue;
     }
     const std::int64_t first = span.first - pass.origin;
-    fold_row(carry, pass.len, dst, pass.dst_plane,
-             StateRows<C, A>{carry, static_cast<const A*>(pass.src), first < wrap ? first : first % wrap, span.count,
-                             step, wrap, pass.step, pass.src_plane, pass.id_scale});
+    const StateRows<C, A> rows{
+        carry, static_cast<const A*>(pass.src), first < wrap ? first : first % wrap, span.count, step, wrap,
+        pass.step, pass.src_plane,              pass.id_scale};
+    if (span.count <= group_cells)
+      fold_row(carry, pass.len, dst, pass.dst_plane, FewStateRows<C, A>(rows));
+    else
+      fold_row(carry, pass.len, dst, pass.dst_plane, rows);
   }
 }
 

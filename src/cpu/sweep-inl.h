@@ -9,7 +9,7 @@
 
 #include <bit>
 
-#include "cpu/fold-inl.h"
+#include "cpu/lines-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -97,7 +97,7 @@ class LineSweep {
     for (std::int64_t i = 0; apart && i < end - begin; ++i)
       for (int k = 0; k < parts; ++k)
         std::copy_n(sums_ + k * plane_ + i * axis_.stride * unit_, unit_, dst + k * pass_.dst_plane + i * unit_);
-    if constexpr (C::is_winner) renumber(begin, end, dst);
+    if constexpr (C::is_winner) renumber(pass_, begin, end, unit_, dst);
   }
 
   /// States of four cells, and where lengths are made of their bits, those of the first one to three of each window.
@@ -193,16 +193,6 @@ class LineSweep {
   HWY_NOINLINE void copy(std::int64_t count, A* to, std::int64_t to_plane) {
     for (std::int64_t i = 0; i < count; i += lanes<A>())
       carry_.store_state(carry_.load_state(cells_ + i, plane_, 0), to + i, to_plane);
-  }
-
-  /// Winners are numbered from the first real cell; where all are as low as nothing, that one has won.
-  HWY_NOINLINE void renumber(std::int64_t begin, std::int64_t end, A* dst) {
-    using I = IndexLane<A>;
-    for (std::int64_t o = begin; o < end && o * axis_.stride < axis_.low; ++o) {
-      const auto tap = static_cast<I>(axis_.span(o).tap * pass_.id_scale);
-      I* ids = reinterpret_cast<I*>(dst + pass_.dst_plane + (o - begin) * unit_);
-      for (std::int64_t c = 0; c < unit_; ++c) ids[c] = HWY_MAX(ids[c] - tap, I{0});
-    }
   }
 
   const Pass& pass_;

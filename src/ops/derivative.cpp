@@ -183,14 +183,20 @@ Cotangent::Cotangent(ImplPtr forward) : forward_(std::move(forward)), rule_(rule
     part_ = with_role(plan, Role::states, 2);
     transposed_ = transposed(plan, Role::cotangent, part_->lane_type);
     scratch_ = 2 * rounded(outputs_ * bytes_of(part_->lane_type));
-  } else if (plan.traits.counts == Counts::none) {
-    transposed_ = transposed(plan, Role::value, plan.output_type);
+  } else if (plan.traits.counts == Counts::none || plan.count) {
+    auto sums = transposed(plan, Role::value, plan.output_type);
+    if (plan.traits.counts != Counts::none) {
+      // The same divisor for all: sums are divided once.
+      sums->pooling.reducer = Reducer::avg;
+      sums->count = plan.count;
+    }
+    transposed_ = sums;
   } else {
     transposed_ = transposed(plan, Role::value, lane_of(plan.output_type));
     scratch_ = rounded(outputs_ * bytes_of(transposed_->type));
     for (const Axis& axis : plan.geometry.axes) {
       std::vector<double> counts;
-      for (std::int64_t o = 0; o < axis.out && !plan.count; ++o)
+      for (std::int64_t o = 0; o < axis.out; ++o)
         counts.push_back(static_cast<double>(
             plan.pooling.divisor.rule() == Divisor::Rule::clipped ? axis.clipped(o) : axis.span(o).count));
       counts_.push_back(std::move(counts));
@@ -216,10 +222,14 @@ void Cotangent::run_saved(const View& offsets, const View& gy, const MutableView
 
 void Cotangent::run_linear(const View& gy, const MutableView& gx, std::byte* scratch) const {
   View source = gy;
-  if (forward_->traits.counts != Counts::none) {
+  if (forward_->traits.counts != Counts::none && !forward_->count) {
     divide(gy, scratch, nullptr);
     source = View(scratch, transposed_->type, gy.shape);
   }
+  bool sweeps = true;  // windows one step apart are those of a pooling
+  for (const Axis& axis : forward_->geometry.axes) sweeps = sweeps && axis.stride == 1;
+  const double divisor = forward_->traits.counts == Counts::none ? 1 : forward_->count.value_or(1);
+  if (!sweeps && cpu::spread(*forward_, source, gx, divisor)) return;
   cpu::execute(*transposed_, {.x = source, .y = gx});
 }
 

@@ -311,6 +311,11 @@ struct Place {
   typename IndexOf<N>::type index;
 };
 
+template <class Flags, class N>
+CENOTE_FN Place<N> choose(Flags yes, const Place<N>& a, const Place<N>& b) {
+  return {select(yes, a.value, b.value), select(yes, a.index, b.index)};
+}
+
 /// A reducer that picks, together with the place of its pick.
 template <class R>
 struct Winner {

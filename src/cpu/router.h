@@ -1,0 +1,141 @@
+// The loops between outputs, their offsets and the cells that those name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <cenote/array.h>
+
+#include "plan/impl.h"
+
+namespace cenote::cpu {
+
+constexpr std::int64_t largest_table = 1024;  // offsets that are looked up
+
+using Places = std::array<std::int64_t, max_rank>;
+
+/// One axis of a routing: a kept one has as many cells as outputs and no window.
+struct RouteAxis {
+  std::int64_t outputs = 1, output_step = 0, offset_step = 0, cell_step = 0;
+};
+
+/// The loops of a routing between an array of outputs and one of cells.
+class Router {
+ public:
+  Router(const Plan::Impl& plan, const View& offsets, const View& outputs, const View& cells)
+      : plan_(plan), axes_(plan.geometry.axes) {
+    const Extents& pooled = plan.geometry.pooled;
+    for (int i = 0, level = 0; i < cells.rank(); ++i) {
+      const RouteAxis axis{plan.geometry.kept_shape[i], outputs.data ? outputs.strides[i] : 0,
+                           offsets.data ? offsets.strides[i] : 0,
+                           cells.data ? cells.strides[i] : 0};
+      if (level < pooled.size() && pooled[level] == i)
+        levels_[static_cast<std::size_t>(level++)] = axis;
+      else
+        kept_[kept_count_++] = axis;
+    }
+    // The innermost kept axis is walked inside the windows: channels that lie side by side.
+    if (kept_count_ > 0 && pooled[pooled.size() - 1] < cells.rank() - 1) lanes_ = kept_[--kept_count_];
+    for (std::size_t i = 0; i < kept_count_; ++i) slices_ *= kept_[i].outputs;
+    bool regular = true;
+    taps_ = 1;
+    for (const Axis& axis : axes_) {
+      regular = regular && !axis.adaptive;
+      taps_ = regular && !__builtin_mul_overflow(taps_, axis.size, &taps_) ? taps_ : INT64_MAX;
+    }
+    tabled_ = regular && taps_ <= largest_table;
+  }
+
+  std::size_t depth() const { return axes_.size(); }
+  std::int64_t slices() const { return slices_; }
+  const RouteAxis& lanes() const { return lanes_; }
+  const RouteAxis& level(std::size_t l) const { return levels_[l]; }
+  const Axis& axis(std::size_t l) const { return axes_[l]; }
+
+  /// Where slice number i begins in outputs, offsets and cells.
+  RouteAxis slice(std::int64_t i) const {
+    RouteAxis at;
+    for (std::size_t k = kept_count_; k-- > 0;) {
+      const RouteAxis& axis = kept_[k];
+      const std::int64_t step = i % axis.outputs;
+      i /= axis.outputs;
+      at.output_step += step * axis.output_step;
+      at.offset_step += step * axis.offset_step;
+      at.cell_step += step * axis.cell_step;
+    }
+    return at;
+  }
+
+  /// How far each offset lies from the first tap of its window, when a step along level l is steps[l]. False where that
+  /// depends on the window or is too much to keep.
+  bool find_distances(const Places& steps, std::array<std::int64_t, largest_table>& distances) const {
+    for (std::int64_t offset = 0; tabled_ && offset < taps_; ++offset) {
+      std::int64_t rest = offset, sum = 0;
+      for (std::size_t l = depth(); l-- > 0; rest /= axes_[l].size)
+        sum += rest % axes_[l].size * axes_[l].dilation * steps[l];
+      distances[static_cast<std::size_t>(offset)] = sum;
+    }
+    return tabled_;
+  }
+
+  /// The first tap of window o along level l; it may lie in the padding.
+  std::int64_t start(std::size_t l, std::int64_t o) const {
+    return axes_[l].adaptive ? axes_[l].span(o).first : o * axes_[l].stride - axes_[l].low;
+  }
+  /// How far an offset of the window at `o` lies from that window's first tap.
+  std::int64_t distance(const Places& o, std::int64_t offset, const Places& steps) const {
+    std::int64_t sum = 0;
+    for (std::size_t l = depth(); l-- > 0;) {
+      const std::int64_t width = axes_[l].adaptive ? axes_[l].span(o[l]).count : axes_[l].size;
+      sum += offset % width * axes_[l].step() * steps[l];
+      offset /= width;
+    }
+    return sum;
+  }
+  /// Whether an offset names a real cell of the window at `o`.
+  bool real(const Places& o, std::int64_t offset) const {
+    for (std::size_t l = depth(); l-- > 0;) {
+      const Axis::Span span = axes_[l].span(o[l]);
+      const std::int64_t width = axes_[l].adaptive ? span.count : axes_[l].size, tap = offset % width;
+      if (tap < span.tap || tap >= span.tap + span.count) return false;
+      offset /= width;
+    }
+    return offset == 0;
+  }
+  bool empty(std::size_t l, std::int64_t o) const { return axes_[l].span(o).count == 0; }
+
+  /// Calls visit(o, at) for every row of outputs with o[0] in [begin, end): all levels but the last are fixed in o, and
+  /// `at` is where the row begins, in outputs and offsets. Rows without a real cell are left out if `skip`.
+  template <class Visit>
+  void rows(std::int64_t begin, std::int64_t end, const RouteAxis& slice, bool skip, const Visit& visit) const {
+    Places o{};
+    const std::size_t last = depth() - 1;
+    if (last == 0) return visit(o, slice);
+    for (std::size_t l = 1; l < last; ++l)
+      if (axes_[l].out == 0) return;
+    for (o[0] = begin; o[0] < end;) {
+      RouteAxis at = slice;
+      bool none = false;
+      for (std::size_t l = 0; l < last; ++l) {
+        at.output_step += o[l] * levels_[l].output_step;
+        at.offset_step += o[l] * levels_[l].offset_step;
+        none = none || empty(l, o[l]);
+      }
+      if (!none || !skip) visit(o, at);
+      std::size_t l = last;
+      while (l-- > 0 && ++o[l] == axes_[l].out && l > 0) o[l] = 0;
+    }
+  }
+
+ private:
+  const Plan::Impl& plan_;
+  const std::vector<Axis>& axes_;
+  std::array<RouteAxis, max_rank> kept_{}, levels_{};
+  std::size_t kept_count_ = 0;
+  RouteAxis lanes_;
+  std::int64_t slices_ = 1, taps_ = 1;
+  bool tabled_ = false;
+};
+
+}  // namespace cenote::cpu
