@@ -358,7 +358,7 @@ def check(name: str, threads: int, cenote: str, problem: Problem) -> dict[str, A
     apart = difference(PREPARE[name](problem, x, other, threads)(), solve(cenote, problem, x, other))
     note = ""
     if problem.reducer in ("max", "min") and problem.type in ("f32", "f64", "f16", "bf16") and other is None:
-        x.reshape(-1)[x.size // 2] = np.nan
+        x.reshape(-1)[::11] = np.nan  # at every place of a window
         if difference(PREPARE[name](problem, x, other, threads)(), solve(cenote, problem, x, other)) > least:
             note = "NaN is treated differently"
     return {"status": "same" if apart <= least else "differs", "difference": min(apart, 1e300), "note": note}
