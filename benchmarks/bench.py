@@ -199,7 +199,8 @@ class Bench:
         try:
             answer = worker.receive(PATIENCE)
         except Stopped as stopped:
-            return {"status": "failed", "note": f"not ready after {PATIENCE:g} s" if str(stopped) == "late" else "ended"}
+            late = str(stopped) == "late"
+            return {"status": "failed", "note": f"not ready after {PATIENCE:g} s" if late else "ended"}
         if answer["status"] != "ready":
             return answer
         try:
@@ -310,7 +311,8 @@ def notes(rows: list[dict[str, Any]], peers: list[str]) -> list[str]:
             else:
                 continue
             said.setdefault(text, []).append(row["problem"])
-    return [f"{text}: {found[0]}" + (f" and {len(found) - 1} more" if len(found) > 1 else "") for text, found in said.items()]
+    more = {text: f" and {len(found) - 1} more" if len(found) > 1 else "" for text, found in said.items()}
+    return [f"{text}: {found[0]}{more[text]}" for text, found in said.items()]
 
 
 def slower(rows: list[dict[str, Any]], peers: list[str]) -> list[str]:
@@ -328,10 +330,10 @@ def arguments() -> argparse.Namespace:
     root = HERE.parent
     parser = argparse.ArgumentParser(prog="bench.py", description=__doc__.split("\n")[0])
     parser.add_argument("problems", nargs="*", metavar="PROBLEM", help="problems, one string each")
-    parser.add_argument("--list", action="append", default=[], metavar="FILE", help="a file with a problem on each line")
+    parser.add_argument("--list", action="append", default=[], metavar="FILE", help="a file of problems, one per line")
     parser.add_argument("--threads", type=int, default=1, help="of cenote, of the copy and of every peer (1)")
-    parser.add_argument("--min-time", type=float, default=0.2, metavar="SECONDS", help="at least, per row and round (0.2)")
-    parser.add_argument("--rounds", type=int, default=2, help="of cenote and all peers, per row (2)")
+    parser.add_argument("--min-time", type=float, default=0.2, metavar="SECONDS", help="per row and round (0.2)")
+    parser.add_argument("--rounds", type=int, default=3, help="of cenote and all peers, per row (3)")
     parser.add_argument("--limit", type=float, default=10, metavar="SECONDS", help="when a peer is stopped (10)")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAMES", help=f"some of {','.join(PEERS)}, or none")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
@@ -379,19 +381,26 @@ def run(options: argparse.Namespace, log: Any) -> dict[str, Any]:
             print(f"  {name} is skipped: {why}")
         width = max(len(plan["problem"]) for plan in plans)
         print(head(width, peers), flush=True)
+        loads = []
         for plan in plans:
             rows.append(bench.row(plan))
+            loads.append(os.getloadavg()[0])
             print(line(rows[-1], width, peers), flush=True)
     finally:
         bench.stop()
     for text in notes(rows, peers) + slower(rows, peers):
         print(text)
+    # One process at a time is this run's own; what else ran took turns with it.
+    others = max(0.0, sum(loads) / len(loads) - options.threads)
+    if others > 0.5:
+        print(f"other programs had a load of {others:.1f} meanwhile: a quiet machine gives other figures")
     return {
         "machine": about,
         "simd": rows[0]["simd"],
         "threads": options.threads,
         "date": datetime.date.today().isoformat(),
         "limit_seconds": options.limit,
+        "other_load": round(others, 1),
         "peers": bench.versions,
         "absent": bench.absent,
         "results": rows,

@@ -95,7 +95,8 @@ def sweeps(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     for row in rows:
         if window_of(row["problem"]) is not None:
             groups.setdefault(without_window(row["problem"]), []).append(row)
-    return {key: sorted(found, key=lambda row: window_of(row["problem"]) or 0) for key, found in groups.items() if len(found) >= 5}
+    long = {key: found for key, found in groups.items() if len(found) >= 5}
+    return {key: sorted(found, key=lambda row: window_of(row["problem"]) or 0) for key, found in long.items()}
 
 
 def seconds_of(row: dict[str, Any], system: str) -> tuple[Optional[float], bool]:
@@ -107,11 +108,15 @@ def seconds_of(row: dict[str, Any], system: str) -> tuple[Optional[float], bool]
 
 
 def caption(results: dict[str, Any]) -> str:
-    threads = results["threads"]
-    return f"{results['machine']}, {results['simd']}, {threads} thread{'s' if threads != 1 else ''}, {results['date']}"
+    threads, load = results["threads"], results["other_load"]
+    busy = f", beside a load of {load:g}" if load > 0.5 else ""
+    many = "s" if threads != 1 else ""
+    return f"{results['machine']}, {results['simd']}, {threads} thread{many}, {results['date']}{busy}"
 
 
-def draw_panel(drawing: Drawing, title: str, rows: list[dict[str, Any]], systems: list[str], left: float, top: float) -> None:
+def draw_panel(
+    drawing: Drawing, title: str, rows: list[dict[str, Any]], systems: list[str], left: float, top: float
+) -> None:
     width, height = 380.0, 300.0
     windows = [window_of(row["problem"]) or 1 for row in rows]
     times = [s for row in rows for system in systems if (s := seconds_of(row, system)[0]) is not None]
@@ -133,11 +138,12 @@ def draw_panel(drawing: Drawing, title: str, rows: list[dict[str, Any]], systems
     middle = f"rotate(-90 {left - 42:.0f} {top + height / 2:.0f})"
     drawing.text(left - 42, top + height / 2, "milliseconds", "middle", transform=middle)
     for system in reversed(systems):
-        points = [(x(k), y(s * 1e3), bound) for k, row in zip(windows, rows) for s, bound in [seconds_of(row, system)] if s]
-        dashed = system == "copy"
-        drawing.line([point[:2] for point in points], COLOURS[system], 2.5 if system == "cenote" else 1.5, "5 4" if dashed else "")
-        for px, py, bound in points if not dashed else []:
-            drawing.dot(px, py, COLOURS[system], 4 if system == "cenote" else 3, "up" if bound else "")
+        taken = [(k, *seconds_of(row, system)) for k, row in zip(windows, rows)]
+        points = [(x(k), y(s * 1e3), bound) for k, s, bound in taken if s is not None]
+        ours, dash = system == "cenote", "5 4" if system == "copy" else ""
+        drawing.line([point[:2] for point in points], COLOURS[system], 2.5 if ours else 1.5, dash)
+        for px, py, bound in points if not dash else []:
+            drawing.dot(px, py, COLOURS[system], 4 if ours else 3, "up" if bound else "")
 
 
 def present(rows: list[dict[str, Any]], systems: list[str]) -> list[str]:
@@ -217,8 +223,9 @@ def table(results: dict[str, Any]) -> str:
     columns = ["problem", "ms", "copy GB/s", "efficiency", *(NAMES.get(name, name) for name in peers)]
     lines += ["| " + " | ".join(columns) + " |", "| " + " | ".join("---" for _ in columns) + " |"]
     for row in results["results"]:
-        numbers = [f"{row['best_seconds'] * 1e3:.3g}", f"{row['copy_gigabytes_per_second']:.0f}", f"{row['efficiency']:.2f}"]
-        lines.append("| " + " | ".join([row["problem"], *numbers, *(times(row["peers"][name]) for name in peers)]) + " |")
+        copy = f"{row['copy_gigabytes_per_second']:.0f}"
+        cells = [row["problem"], f"{row['best_seconds'] * 1e3:.3g}", copy, f"{row['efficiency']:.2f}"]
+        lines.append("| " + " | ".join(cells + [times(row["peers"][name]) for name in peers]) + " |")
     return "\n".join(lines) + "\n"
 
 

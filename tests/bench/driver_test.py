@@ -127,15 +127,16 @@ class Driver(unittest.TestCase):
             slow = pathlib.Path(folder, "slow")
             slow.write_text(
                 f"#!{sys.executable}\n"
-                "import sys, time\n"
+                "import json, sys, time\n"
                 "if len(sys.argv) == 1: print('onednn 1'); sys.exit()\n"
                 "for line in sys.stdin:\n"
-                "    print('{\"status\": \"same\"}' if line.startswith('check') else '{\"status\": \"ready\"}', flush=True)\n"
+                "    status = 'same' if line.startswith('check') else 'ready'\n"
+                "    print(json.dumps({'status': status}), flush=True)\n"
                 "    if line.startswith('time'): time.sleep(100)\n"
             )
             slow.chmod(0o755)
-            options = ["--peers-program", str(slow), "--python", "nowhere", "--limit", "0.2", "--json", folder + "/it.json"]
-            done = drive("max f32 2x3x8x8 k2 s2", *QUICK, *options)
+            options = ["--peers-program", str(slow), "--python", "nowhere", "--json", folder + "/it.json"]
+            done = drive("max f32 2x3x8x8 k2 s2", *QUICK, "--limit", "0.2", *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             entry = json.loads(pathlib.Path(folder + "/it.json").read_text())["results"][0]["peers"]["onednn"]
         self.assertEqual((entry["status"], entry["least_seconds"]), ("stopped", 0.2))
@@ -146,13 +147,15 @@ class Driver(unittest.TestCase):
             page = pathlib.Path(folder, "page.md")
             page.write_text("before\n<!-- measured -->\nold\n<!-- end of measured -->\nafter\n")
             windows = [f"max f32 2x3x600 k{k}" for k in (2, 3, 9, 65, 513)]
-            done = drive(*windows, "avg f32 2x3x8x8 k2 s2", *QUICK, "--peers", "none", "--plots", folder, "--page", str(page))
+            options = ["--peers", "none", "--plots", folder, "--page", str(page)]
+            done = drive(*windows, "avg f32 2x3x8x8 k2 s2", *QUICK, *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             for name, text in [("bench-window.svg", "window size k"), ("bench-peers.svg", "avg f32 2x3x8x8 k2 s2")]:
                 picture = xml.etree.ElementTree.parse(pathlib.Path(folder, name))
                 self.assertIn(text, "".join(picture.getroot().itertext()))
             text = page.read_text()
-        self.assertTrue(text.startswith("before\n<!-- measured -->\n") and text.endswith("<!-- end of measured -->\nafter\n"))
+        self.assertTrue(text.startswith("before\n<!-- measured -->\n"))
+        self.assertTrue(text.endswith("<!-- end of measured -->\nafter\n"))
         self.assertIn("| avg f32 2x3x8x8 k2 s2 | ", text)
         self.assertNotIn("old", text)
 
