@@ -109,7 +109,9 @@ def seconds_of(row: dict[str, Any], system: str) -> tuple[Optional[float], bool]
 
 def caption(results: dict[str, Any]) -> str:
     threads, load = results["threads"], results["other_load"]
-    busy = f", beside a load of {load:g}" if load > 0.5 else ""
+    rows = results["results"]
+    interrupted = sum(row["share"] < 0.9 for row in rows)
+    busy = f", beside a load of {load:g}: {interrupted} of {len(rows)} rows interrupted" if load > 0.5 else ""
     many = "s" if threads != 1 else ""
     return f"{results['machine']}, {results['simd']}, {threads} thread{many}, {results['date']}{busy}"
 

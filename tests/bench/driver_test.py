@@ -78,6 +78,7 @@ class Driver(unittest.TestCase):
         self.assertEqual([row["problem"] for row in told["results"]], problems[1:])
         for row in told["results"]:
             self.assertAlmostEqual(row["efficiency"], row["copy_seconds"] / row["best_seconds"])
+            self.assertGreater(row["share"], 0)
             self.assertIn(row["problem"], done.stdout)
 
     def test_peers_that_are_not_there_are_notes(self) -> None:
