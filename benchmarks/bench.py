@@ -422,7 +422,7 @@ def run(options: argparse.Namespace, log: Any) -> dict[str, Any]:
     others = max(0.0, sum(loads) / len(loads) - options.threads)
     marked = sum(row["share"] < FAIR_SHARE for row in rows)
     if marked:
-        print(f"?: less than {FAIR_SHARE:g} of a processor, so the time may be too long; {marked} of {len(rows)} rows of cenote")
+        print(f"?: it had less than {FAIR_SHARE:g} of a processor, its time may be too long: {marked} of cenote's rows")
     if others > 0.5:
         print(f"other programs had a load of {others:.1f} meanwhile: a quiet machine gives other figures")
     return {
