@@ -1,5 +1,5 @@
 # A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
-.PHONY: configured demo test python test-python test-peers bench format lint install clean
+.PHONY: configured demo test python test-python test-peers bench figures bench-sparse bench-built instructions format lint install clean
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
 
@@ -52,10 +52,35 @@ test-peers: python
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
 	.venv-peers/bin/python -m pytest tests/peers
 
-bench: configured
+# cenote, a copy and the peers that are installed, in one run. BENCH_ARGS says what else: `benchmarks/bench.py --help`.
+BENCH_ARGS ?= --list benchmarks/quick.txt --json build/bench/results.json --plots build/bench
+bench: bench-built
+	$(PYTHON) benchmarks/bench.py $(BENCH_ARGS)
+
+# The pictures and the table of the documentation, measured anew.
+figures: bench-built
+	$(PYTHON) benchmarks/bench.py --list benchmarks/quick.txt --list benchmarks/windows.txt --json build/bench/results.json \
+	  --plots docs --page docs/performance.md
+
+bench-sparse: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
-	build/release/bin/cenote bench --file benchmarks/problems.txt
 	build/release/bin/cenote sparse-bench --voxels 10000,1000000 --channels 1,64
+
+# Peers are optional: what cannot be installed is a note. `scripts/setup.sh torch` adds libtorch, which is large.
+bench-built: configured
+	scripts/setup.sh bench || echo "make bench: without the peers that are not installed"
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench || echo "make bench: without Python's peers"
+	sed 's/#.*//; /^ *$$/d' benchmarks/requirements.txt | while read -r package; do \
+	  .venv-bench/bin/python -m pip install -q --disable-pip-version-check "$$package" || \
+	  echo "make bench: without $$package"; done
+	cmake --preset release -DCENOTE_PEERS=ON
+	cmake --build --preset release --target cenote_cli bench_peers -j $(JOBS)
+
+# Instruction counts, compared with those of benchmarks/instructions.txt; a guard that noise does not touch.
+instructions: configured
+	scripts/setup.sh bench
+	cmake --build --preset release --target cenote_cli -j $(JOBS)
+	scripts/instructions.sh
 
 format:
 	scripts/setup.sh test
@@ -70,4 +95,4 @@ install: configured
 	cmake --install build/release --prefix $(PREFIX)
 
 clean:
-	rm -rf build .venv .venv-peers
+	rm -rf build .venv .venv-peers .venv-bench

@@ -14,6 +14,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "json.h"
 #include "progress.h"
 #include "task.h"
 
@@ -24,6 +25,7 @@ struct Options {
   std::vector<std::string> problems;
   std::optional<std::string> file;
   std::optional<int> threads;
+  std::optional<int> runs;
   double least = 0.25;
   bool json = false;
 };
@@ -57,15 +59,6 @@ void read_list(const std::string& path, std::vector<Entry>& entries) {
   }
 }
 
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + '"';
-}
-
 std::string json_row(const Entry& entry, const Timing& t) {
   return fmt::format(
       "    {{\"problem\": {}, \"algorithm\": {}, \"plan\": {}, \"bytes\": {}, \"runs\": {}, \"best_seconds\": {:.9g}, "
@@ -76,8 +69,8 @@ std::string json_row(const Entry& entry, const Timing& t) {
 }
 
 void print_json(const std::vector<std::string>& rows) {
-  fmt::print("{{\n  \"cenote\": {}, \"simd\": {}, \"threads\": {},\n  \"results\": [\n", json_string(version()),
-             json_string(simd_target()), threads());
+  fmt::print("{{\n  \"cenote\": {}, \"machine\": {}, \"simd\": {}, \"threads\": {},\n  \"results\": [\n",
+             json_string(version()), json_string(machine()), json_string(simd_target()), threads());
   for (std::size_t i = 0; i < rows.size(); ++i) fmt::print("{}{}\n", rows[i], i + 1 < rows.size() ? "," : "");
   fmt::print("  ]\n}}\n");
 }
@@ -89,10 +82,17 @@ void run(const Options& options) {
   if (!(options.least > 0 && options.least <= 3600)) {
     reject_value("--min-time", fmt::format("{}", options.least), "more than 0 and at most 3600 seconds");
   }
+  if (options.runs && (*options.runs < 1 || options.json)) {
+    reject_value("--runs", fmt::format("{}", *options.runs), "at least 1, and without --json");
+  }
   use_threads(options.threads);
   std::vector<Entry> entries;
   for (const std::string& text : options.problems) entries.push_back({text, Task(parse_problem(text))});
   if (options.file) read_list(*options.file, entries);
+  if (options.runs) {
+    for (const Entry& entry : entries) entry.task.repeat(*options.runs);
+    return;
+  }
 
   std::size_t width = 7;
   for (const Entry& entry : entries) width = std::max(width, entry.text.size());
@@ -139,6 +139,8 @@ void add_bench(CLI::App& app, Action& action) {
   command.add_option("--threads", options->threads, "The most threads to use")->type_name("N");
   command.add_option("--min-time", options->least, "Seconds to spend on each problem at least (0.25)")
       ->type_name("SECONDS");
+  command.add_option("--runs", options->runs, "Run each so many times and print nothing: for profilers")
+      ->type_name("N");
   command.add_flag("--json", options->json, "Print JSON");
   command.callback([options, &action] { action = [options] { run(*options); }; });
 }

@@ -3,21 +3,35 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <limits>
+#include <thread>
 #include <type_traits>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "benchmarks/copy.h"
 
 namespace cenote::cli {
+namespace {
+
+double seconds_of(const std::function<void()>& work, int times) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  for (int i = 0; i < times; ++i) work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Timing measure_once(const std::function<void()>& work) {
+  const double seconds = seconds_of(work, 1);
+  return {.best = seconds, .median = seconds, .runs = 1};
+}
 
 Timing measure(const std::function<void()>& work, std::int64_t bytes, double least) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [&](int times) {
-    const auto start = Clock::now();
-    for (int i = 0; i < times; ++i) work();
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
+  const auto seconds = [&](int times) { return seconds_of(work, times); };
   seconds(1);  // touches every page and starts the threads
   // Work shorter than the clock can tell is timed many at once.
   const int batch = std::clamp(static_cast<int>(20e-6 / std::max(seconds(1), 1e-9)), 1, 1000);
@@ -55,6 +69,18 @@ Array noise(Type type, const Extents& shape) {
     }
   });
   return array;
+}
+
+std::string machine() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string name = "an unnamed processor";
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos || !line.starts_with("model name")) continue;
+    name = line.substr(colon + 2);
+    break;
+  }
+  return fmt::format("{}, {} cores", name, std::thread::hardware_concurrency());
 }
 
 std::string algorithm(const Plan& plan) {

@@ -26,8 +26,14 @@ struct Timing {
 /// there is no copy.
 Timing measure(const std::function<void()>& work, std::int64_t bytes, double least);
 
+/// One run, not repeated; without a copy.
+Timing measure_once(const std::function<void()>& work);
+
 /// Elements that look like data: floats within (-1, 1), integers and bool of any value. Always the same ones.
 Array noise(Type type, const Extents& shape);
+
+/// What this runs on: the processor's name as the system gives it, and how many may be used.
+std::string machine();
 
 /// The name of the algorithm that a plan explains.
 std::string algorithm(const Plan& plan);

@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> orders{"morton", "unsorted"};
   std::optional<int> threads;
   std::optional<std::string> json;
+  std::optional<int> runs;
   double least = 0.2;
   bool quick = false;
 };
@@ -163,6 +164,24 @@ class Bench {
     }
   }
 
+  /// Relates and reduces, so many times and untimed.
+  void repeat(const std::string& cloud, std::int64_t voxels, int runs) {
+    const auto unsorted = Coordinates::make(bench::cloud(cloud, voxels));
+    for (const std::string& order : options_.orders) {
+      const auto coords = order == "morton" ? unsorted->sorted() : unsorted;
+      for (const Window& window : windows_) {
+        for (const std::int64_t c : channels_) {
+          const Array x = noise(Type::f32, {voxels, c});
+          for (int i = 0; i < runs; ++i) {
+            const Relation relation = window.relate(coords);
+            Array y(Type::f32, {relation.outputs(), c});
+            RowPooling(relation, {.reducer = Reducer::max, .empty = Empty::identity}).run(x, y);
+          }
+        }
+      }
+    }
+  }
+
  private:
   void reduce(Report& report, const Relation& relation, Result result, std::int64_t channels) {
     // A million rows of 256 channels are a gigabyte.
@@ -202,8 +221,14 @@ void run(const Options& options) {
     reject_value("--min-time", fmt::format("{}", options.least), "more than 0 and at most 3600 seconds");
   check_names("--cloud", options.clouds, bench::cloud_names);
   check_names("--order", options.orders, std::array{"morton", "unsorted"});
+  if (options.runs && *options.runs < 1) reject_value("--runs", fmt::format("{}", *options.runs), "at least 1");
   use_threads(options.threads);
   Bench work(options);
+  if (options.runs) {
+    for (const std::string& cloud : options.clouds)
+      for (const std::int64_t n : voxels) work.repeat(cloud, n, *options.runs);
+    return;
+  }
   Report report;
   for (const std::string& cloud : options.clouds)
     for (const std::int64_t n : voxels) work.run(report, cloud, n);
@@ -236,6 +261,8 @@ void add_sparse_bench(CLI::App& app, Action& action) {
   command.add_option("--min-time", options->least, "Seconds to spend on each line at least (0.2)")
       ->type_name("SECONDS");
   command.add_option("--json", options->json, "Write the results to a file too")->type_name("FILE");
+  command.add_option("--runs", options->runs, "Run each so many times and print nothing: for profilers")
+      ->type_name("N");
   command.add_flag("--quick", options->quick, "Small clouds and few channels, a few seconds in all");
   command.callback([options, &action] {
     if (options->quick) {

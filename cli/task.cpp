@@ -2,7 +2,9 @@
 #include "task.h"
 
 #include <cmath>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -36,6 +38,9 @@ Type offset_type(const Plan& plan) {
 std::int64_t bytes_of(Type type, const Extents& shape) {
   return element_count(shape) * static_cast<std::int64_t>(size_of(type));
 }
+
+// Of functions that can be copied, as std::function asks.
+std::shared_ptr<Array> shared(Array array) { return std::make_shared<Array>(std::move(array)); }
 
 }  // namespace
 
@@ -101,35 +106,41 @@ std::string Task::explain() const {
                      name(back ? plan_.input_type() : plan_.output_type()), algorithm(), reason());
 }
 
-Timing Task::time(double least) const {
+Timing Task::time(double least) const { return measure(prepare(), bytes(), least); }
+
+void Task::repeat(int runs) const {
+  const std::function<void()> work = prepare();
+  for (int i = 0; i < runs; ++i) work();
+}
+
+std::function<void()> Task::prepare() const {
   switch (problem_.direction) {
-    case Direction::forward: return time_forward(least);
-    case Direction::jvp: return time_tangent(least);
-    case Direction::vjp: return time_cotangent(least);
+    case Direction::forward: return prepare_forward();
+    case Direction::jvp: return prepare_tangent();
+    case Direction::vjp: return prepare_cotangent();
   }
   return {};
 }
 
-Timing Task::time_forward(double least) const {
-  const Array x = noise(plan_.input_type(), plan_.input_shape());
-  Array y(plan_.output_type(), plan_.output_shape());
-  if (!plan_.index_type()) return measure([&] { plan_.run(x, y); }, bytes(), least);
-  Array indices(*plan_.index_type(), plan_.output_shape());
-  return measure([&] { plan_.run(x, y, indices); }, bytes(), least);
+std::function<void()> Task::prepare_forward() const {
+  const auto x = shared(noise(plan_.input_type(), plan_.input_shape()));
+  const auto y = shared(Array(plan_.output_type(), plan_.output_shape()));
+  if (!plan_.index_type()) return [=, plan = plan_] { plan.run(*x, *y); };
+  const auto indices = shared(Array(*plan_.index_type(), plan_.output_shape()));
+  return [=, plan = plan_] { plan.run(*x, *y, *indices); };
 }
 
-Timing Task::time_tangent(double least) const {
-  const Array x = noise(plan_.input_type(), plan_.input_shape()), dx = x;
-  Array dy(plan_.output_type(), plan_.output_shape());
-  return measure([&] { plan_.jvp(x, dx, dy); }, bytes(), least);
+std::function<void()> Task::prepare_tangent() const {
+  const auto x = shared(noise(plan_.input_type(), plan_.input_shape())), dx = shared(Array(*x));
+  const auto dy = shared(Array(plan_.output_type(), plan_.output_shape()));
+  return [=, plan = plan_] { plan.jvp(*x, *dx, *dy); };
 }
 
-Timing Task::time_cotangent(double least) const {
+std::function<void()> Task::prepare_cotangent() const {
   const Array x = noise(plan_.input_type(), plan_.input_shape());
-  const Array gy = noise(plan_.output_type(), plan_.output_shape());
-  Array gx(plan_.input_type(), plan_.input_shape());
-  const Pullback pullback = vjp(problem_.pooling, x).pullback;
-  return measure([&] { pullback.run(gy, gx); }, bytes(), least);
+  const auto gy = shared(noise(plan_.output_type(), plan_.output_shape()));
+  const auto gx = shared(Array(plan_.input_type(), plan_.input_shape()));
+  return [=, pullback = vjp(problem_.pooling, x).pullback] { pullback.run(*gy, *gx); };
 }
 
 }  // namespace cenote::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <cenote/cenote.h>
@@ -16,6 +17,7 @@ class Task {
   explicit Task(const Problem& problem);
 
   const Plan& plan() const noexcept { return plan_; }
+  Problem::Direction direction() const noexcept { return problem_.direction; }
   bool is_derivative() const noexcept { return problem_.direction != Problem::Direction::forward; }
   /// Bytes that must be moved at least. Forward: input, output and indices. jvp: x, dx and dy, without x for sum and
   /// avg. vjp: gy and gx, for max and min also offsets, and for what weighs its cells also x and y.
@@ -26,6 +28,8 @@ class Task {
   std::string explain() const;
   /// Runs it on noise; max and min go back from offsets that were saved before.
   Timing time(double least) const;
+  /// Runs it so many times on the same noise, untimed.
+  void repeat(int runs) const;
 
  private:
   /// How a derivative is found.
@@ -33,9 +37,11 @@ class Task {
   Rule rule() const;
   bool from_offsets() const;
   std::string reason() const;
-  Timing time_forward(double least) const;
-  Timing time_tangent(double least) const;
-  Timing time_cotangent(double least) const;
+  /// What is measured, with the arrays that it works on.
+  std::function<void()> prepare() const;
+  std::function<void()> prepare_forward() const;
+  std::function<void()> prepare_tangent() const;
+  std::function<void()> prepare_cotangent() const;
 
   Problem problem_;
   Plan plan_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing for the parts named: setup.sh [build] [test] [python] [lint].
+# Installs the Debian packages that are missing for the parts named: setup.sh [build] [test] [python] [bench] [torch] [lint].
 # When nothing is missing it asks dpkg and nobody else: no network, no root.
 set -euo pipefail
 
@@ -8,8 +8,11 @@ packages_for() {
     build) echo g++ cmake ninja-build ccache pkg-config libhwy-dev libtbb-dev libpng-dev libcli11-dev libfmt-dev ;;
     test) echo libgtest-dev librapidcheck-dev clang-format ;;
     python) echo python3 python3-dev python3-venv ;;
+    # What `make bench` and `make instructions` can use. libtorch comes with 130 other packages, so it is a part of its own.
+    bench) echo python3 python3-venv libdnnl-dev libopencv-core-dev libopencv-imgproc-dev valgrind ;;
+    torch) echo libtorch-dev ;;
     lint) echo clang-tidy ;;
-    *) echo "setup.sh: unknown part '$1': build, test, python and lint are known" >&2 && exit 2 ;;
+    *) echo "setup.sh: unknown part '$1': build, test, python, bench, torch and lint are known" >&2 && exit 2 ;;
   esac
 }
 

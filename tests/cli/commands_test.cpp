@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cenote/cenote.h>
@@ -133,6 +134,23 @@ TEST(Plan, ExplainsDerivatives) {
   EXPECT_TRUE(contains(plan("lp f32 2x3x8x8 k2 s2 lp=3 jvp"), ": weighed, "));
 }
 
+TEST(Plan, PrintsJson) {
+  const Outcome outcome =
+      run_cenote({"plan", "--json", "max f32 2x3x8x9 k3x2 s2 p1:0x0 idx=offset", "lp f16 4x9 k3 axes=1 lp=inf vjp"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto rows = lines(outcome.out);
+  ASSERT_EQ(rows.size(), 2u) << outcome.out;
+  EXPECT_EQ(rows[0].substr(0, rows[0].find(", \"divisor\"")),
+            R"({"problem": "max f32 2x3x8x9 k3x2 s2 p1:0x0 idx=offset", "direction": "forward", "reducer": "max", )"
+            R"("type": "f32", "shape": [2, 3, 8, 9], "output_type": "f32", "output_shape": [2, 3, 4, 4], )"
+            R"("index_type": "u8", "axes": [{"axis": 2, "cells": 8, "window": 3, "stride": 2, "dilation": 1, )"
+            R"("padding": [1, 0], "adaptive": false, "outputs": 4}, {"axis": 3, "cells": 9, "window": 2, )"
+            R"("stride": 2, "dilation": 1, "padding": [0, 0], "adaptive": false, "outputs": 4}])");
+  EXPECT_TRUE(contains(rows[1], R"("direction": "vjp", "reducer": "lp", "type": "f16")")) << rows[1];
+  EXPECT_TRUE(contains(rows[1], R"("divisor": "window", "beta": 1, "p": "inf", "pad": "zero", "ties": "first")"));
+  EXPECT_TRUE(rows[1].ends_with(R"("algorithm": "routed"})"));
+}
+
 TEST(Bench, PrintsTimeBandwidthAndEfficiency) {
   const Outcome outcome = run_cenote(
       {"bench", "max f32 4x8x32x32 k2 s2", "avg bf16 2x16x16x8 k3 s1 p1 last", "--min-time", "0.01", "--threads", "1"});
@@ -161,11 +179,11 @@ TEST(Bench, ReadsAListAndWritesJson) {
   write_bytes(folder / "list.txt", "# a comment\n\n  max f32 2x2x16x16 k2 s2  # behind it\r\nsum u8 64x64 k3x3 p1");
   const Outcome outcome = run_cenote({"bench", "--file", folder / "list.txt", "--json", "--min-time", "0.01"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_TRUE(contains(outcome.out, "\"cenote\": \"" CENOTE_VERSION "\", \"simd\": \""));
+  EXPECT_TRUE(contains(outcome.out, "\"cenote\": \"" CENOTE_VERSION "\", \"machine\": \""));
   EXPECT_TRUE(contains(outcome.out, "{\"problem\": \"max f32 2x2x16x16 k2 s2\", \"algorithm\": \""));
   EXPECT_TRUE(contains(outcome.out, "{\"problem\": \"sum u8 64x64 k3x3 p1\", \"algorithm\": \""));
   for (const char* key : {"bytes", "runs", "best_seconds", "median_seconds", "gigabytes_per_second",
-                          "copy_gigabytes_per_second", "efficiency", "threads"}) {
+                          "copy_gigabytes_per_second", "efficiency", "simd", "threads"}) {
     EXPECT_TRUE(contains(outcome.out, "\"" + std::string(key) + "\": ")) << key;
   }
   EXPECT_TRUE(contains(outcome.out, "\"bytes\": 5120,")) << outcome.out;
@@ -197,14 +215,24 @@ TEST(Bench, TimesDerivatives) {
   EXPECT_TRUE(contains(json.out, "\"bytes\": 2016,")) << json.out;
 }
 
-TEST(Bench, HasAListWhoseEveryLineCanBePlanned) {
-  std::vector<std::string> arguments{"plan"};
-  for (const std::string& line : lines(read_bytes(CENOTE_SOURCE "/benchmarks/problems.txt"))) {
-    if (!line.empty() && line[0] != '#') arguments.push_back(line);
+TEST(Bench, HasListsWhoseEveryLineCanBePlanned) {
+  for (const auto& [name, least] : {std::pair{"problems", 100}, {"quick", 20}, {"windows", 20}}) {
+    std::vector<std::string> arguments{"plan"};
+    for (const std::string& line : lines(read_bytes(CENOTE_SOURCE "/benchmarks/" + std::string(name) + ".txt"))) {
+      if (!line.empty() && line[0] != '#') arguments.push_back(line);
+    }
+    EXPECT_GT(static_cast<int>(arguments.size()), least) << name;
+    const Outcome outcome = run_cenote(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
   }
-  EXPECT_GT(arguments.size(), 50u);
-  const Outcome outcome = run_cenote(arguments);
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST(Bench, RunsAFixedNumberOfTimesInSilence) {
+  const Outcome outcome = run_cenote({"bench", "--runs", "2", "max f32 2x3x8x8 k2 s2", "avg f32 2x3x8x8 k2 s2 vjp"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+  expect_error({"bench", "--runs", "0", "max f32 8x8 k2x2"}, 2, "--runs 0: at least 1, and without --json");
+  expect_error({"bench", "--runs", "1", "--json", "max f32 8x8 k2x2"}, 2, "--runs 1: at least 1, and without --json");
 }
 
 TEST(Bench, RefusesBeforeItTimesAnything) {
