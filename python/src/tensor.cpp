@@ -60,6 +60,17 @@ Tensor unary(nb::handle x, nb::handle constant) {
   return without_gil([&] { return f(at, is_constant); });
 }
 
+/// A sum or a mean. Of integers and bool it is NumPy's, and a constant as they are.
+template <Tensor (*f)(const Tensor&, Constant)>
+Tensor total(const char* what, nb::handle x, nb::handle constant) {
+  const Tensor at = nb::isinstance<Tensor>(x) ? nb::cast<Tensor>(x) : make(x, nb::none(), nb::none());
+  if (is_float(at.type())) return unary<f>(x, constant);
+  const nb::object value = to_numpy(Array(at.data())).attr(what)();
+  return make(value, nb::bool_(constant_of(constant).value_or(true)), nb::none());
+}
+Tensor total_sum(nb::handle x, nb::handle constant) { return total<&sum>("sum", x, constant); }
+Tensor total_mean(nb::handle x, nb::handle constant) { return total<&mean>("mean", x, constant); }
+
 /// Looks into the tensor; may be written, as mygrad's may: that is how parameters are trained.
 Any data(nb::handle self) {
   Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
@@ -88,7 +99,11 @@ Any grad(const Tensor& x) {
 void backward(const Tensor& x, nb::handle gradient) {
   if (gradient.is_none()) return without_gil([&] { x.backward(); });
   const Input input("backward", "grad", gradient, x.type());
-  without_gil([&] { x.backward(input.view()); });
+  if (input.view().type == x.type() || x.constant()) return without_gil([&] { x.backward(input.view()); });
+  // As in mygrad the gradient may be of any type of numbers.
+  const nb::object converted = to_numpy(Array(input.view())).attr("astype")(numpy_dtype(x.type()));
+  const Input exact("backward", "grad", converted);
+  without_gil([&] { x.backward(exact.view()); });
 }
 
 Tensor reshape_to(nb::handle x, nb::handle shape, nb::handle constant) {
@@ -185,8 +200,8 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro("ndim", [](const Tensor& x) { return x.shape().size(); })
       .def_prop_ro("size", [](const Tensor& x) { return x.data().size(); })
       .def("item", [](nb::handle self) { return Any(data(self).attr("item")()); })
-      .def("sum", &unary<&sum>, nb::kw_only(), nb::arg("constant") = nb::none())
-      .def("mean", &unary<&mean>, nb::kw_only(), nb::arg("constant") = nb::none())
+      .def("sum", &total_sum, nb::kw_only(), nb::arg("constant") = nb::none())
+      .def("mean", &total_mean, nb::kw_only(), nb::arg("constant") = nb::none())
       .def("reshape", &reshape_method,
            nb::sig("def reshape(self, *shape: object, constant: bool | None = None) -> Tensor"))
       .def("__pow__", &power)
@@ -211,8 +226,8 @@ void bind_tensor(nb::module_& m) {
   m.def("tensor_exp", &unary<&cenote::exp>);
   m.def("tensor_log", &unary<&cenote::log>);
   m.def("tensor_relu", &unary<&relu>);
-  m.def("tensor_sum", &unary<&sum>);
-  m.def("tensor_mean", &unary<&mean>);
+  m.def("tensor_sum", &total_sum);
+  m.def("tensor_mean", &total_mean);
   m.def("tensor_reshape", &reshape_to);
   m.def("tensor_max_unpool", [](const Tensor& y, nb::handle indices, nb::handle shape, nb::handle rank,
                                 nb::handle channels_last, nb::handle axes, nb::handle constant) {

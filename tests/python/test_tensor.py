@@ -140,6 +140,21 @@ def test_every_pooling_takes_tensors():
         cenote.max_pool(x, (2,), out=np.zeros(5))
 
 
+def test_a_fold_with_partials_takes_tensors():
+    product = dict(init=1, reduce_fn=np.multiply, window=(2,))
+    x = Tensor([1.0, 5.0, 2.0, 4.0])
+    y = cenote.pool(x, **product, partials=lambda a, b: (b, a))
+    assert isinstance(y, Tensor) and not y.constant
+    (y * 2).sum().backward()
+    assert_array_equal(y.data, [5, 10, 8])
+    assert_array_equal(x.grad, [10, 6, 18, 4])
+    assert cenote.pool(x, **product, constant=True).constant
+    with pytest.raises(NotImplementedError, match="partials"):
+        cenote.pool(x, **product)
+    with pytest.raises(TypeError, match="constant"):
+        cenote.pool(x.data, **product, constant=True)
+
+
 def test_numpy_reads_tensors():
     x = Tensor([[1.0, 2.0]])
     assert np.asarray(x).shape == x.shape == (1, 2) and x.ndim == 2 and x.size == 2 and len(x) == 1
