@@ -50,7 +50,7 @@ test-peers: python
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r tests/peers/requirements.txt
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
-	.venv-peers/bin/python -m pytest tests/peers
+	.venv-peers/bin/python -m pytest tests/peers --durations=5
 
 bench: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
