@@ -1,5 +1,5 @@
 # A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
-.PHONY: configured demo test python test-python test-peers bench format lint install clean
+.PHONY: configured demo test python test-python test-peers bench bench-python format lint install clean
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
 
@@ -45,12 +45,22 @@ test-python: python
 	.venv/bin/python -m pytest
 	.venv/bin/python -m mypy
 
-# The compat modules held against the systems that they stand for, in .venv-peers.
-test-peers: python
+# An environment of its own for other packages, those that PEERS/requirements.txt names, and for the wheel.
+.PHONY: .venv-peers
+.venv-peers: python
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r tests/peers/requirements.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r $(PEERS)/requirements.txt
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+
+# The compat modules held against the systems that they stand for, in .venv-peers.
+test-peers: PEERS := tests/peers
+test-peers: .venv-peers
 	.venv-peers/bin/python -m pytest tests/peers --durations=5
+
+# The Python functions beside other packages: a table, bench/python.json and bench/python.svg.
+bench-python: PEERS := benchmarks
+bench-python: .venv-peers
+	.venv-peers/bin/python benchmarks/python_bench.py
 
 bench: configured
 	cmake --build --preset release --target cenote_cli -j $(JOBS)
