@@ -266,18 +266,22 @@ def plot(result):
             seconds, more = said.get("time", said.get("above")), "" if "time" in said else "&gt; "
             at, from_one = place(seconds / base), place(1)
             x, w = min(at, from_one), max(abs(at - from_one), 1)
-            parts.append(f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{bar - 2}" fill="{COLOURS[PEERS.index(peer)]}"/>')
-            parts.append(f'<text x="{max(at, from_one) + 4:.1f}" y="{y + 9}">{more}{seconds / base:.2g}</text>')
+            colour = COLOURS[PEERS.index(peer)]
+            parts.append(f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{bar - 2}" fill="{colour}"/>')
+            ratio = f"{seconds / base:.2g}" if seconds < 99 * base else f"{seconds / base:.0f}"
+            parts.append(f'<text x="{max(at, from_one) + 4:.1f}" y="{y + 9}">{more}{ratio}</text>')
             y += bar
         parts.append(f'<text x="{left - 60}" y="{(begin + y) / 2 + 4:.0f}" text-anchor="end">{row["name"]}</text>')
         y += gap
     for power in range(-1, 6):
-        x = place(10.0**power)
-        parts.insert(0, f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 8}" y2="{y}" stroke="{"#444" if power == 0 else "#ddd"}"/>')
+        x, stroke = place(10.0**power), "#ddd" if power else "#444"
+        parts.insert(0, f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 8}" y2="{y}" stroke="{stroke}"/>')
         parts.append(f'<text x="{x:.1f}" y="{top - 12}" text-anchor="middle">{10.0**power:g}</text>')
+    parts.append(f'<text x="{left - 60}" y="{top - 12}" text-anchor="end">time, times that of cenote</text>')
     x = 10
     for peer, colour in list(zip(PEERS, COLOURS))[1:]:
-        parts.append(f'<rect x="{x}" y="8" width="10" height="10" fill="{colour}"/><text x="{x + 14}" y="17">{peer}</text>')
+        parts.append(f'<rect x="{x}" y="8" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 14}" y="17">{peer}</text>')
         x += 34 + 7 * len(peer)
     style = 'font-family="sans-serif" font-size="11" fill="#222"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{y + 6}" {style}>'
@@ -307,7 +311,7 @@ def main():
             if said and "absent" in said:
                 print(f"{peer} is absent: {said['absent']}", file=sys.stderr)
             elif said and "sum" in said:
-                assert np.isclose(said["sum"], peers["cenote"]["sum"], rtol=1e-3), (row.name, peer, said, peers["cenote"])
+                assert np.isclose(said["sum"], peers["cenote"]["sum"], rtol=1e-3), (row.name, peer, peers)
         efficiency = row.bytes / fastest / result["copy_bytes_per_second"]
         result["rows"].append(dict(name=row.name, bytes=int(row.bytes), efficiency=efficiency, peers=peers))
     args.out.mkdir(parents=True, exist_ok=True)
