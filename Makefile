@@ -38,7 +38,7 @@ python:
 	.venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
 	rm -rf build/wheel
 	.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel \
-	  -C cmake.define.CENOTE_WERROR=ON -C build.tool-args=-j$(JOBS) .
+	  --config-settings=cmake.define.CENOTE_WERROR=ON --config-settings=build.tool-args=-j$(JOBS) .
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
 
 test-python: python

@@ -50,7 +50,7 @@ def close(got, expected, dtype):
     assert_allclose(np.asarray(got).astype(float), np.asarray(expected).astype(float), rtol=limit, atol=limit)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=35)
 @given(problem=windows(least=0), name=st.sampled_from(NAMES), dtype=st.sampled_from(TYPES), seed=st.integers(0, 99))
 def test_values_shapes_and_types_are_flaxs(problem, name, dtype, seed):
     shape, *args = problem
@@ -69,7 +69,7 @@ def test_values_shapes_and_types_are_flaxs(problem, name, dtype, seed):
     assert_array_equal(plain.astype(float), np.asarray(got).astype(float))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(problem=windows(), dtype=st.sampled_from(FLOATS), seed=st.integers(0, 99))
 def test_averages_without_padding_are_flaxs(problem, dtype, seed):
     shape, *args = problem
