@@ -14,6 +14,9 @@
 namespace cenote::python {
 namespace {
 
+/// The object itself, to keep alive what looks into it.
+using Self = nb::handle_t<Tensor>;
+
 using Constant = std::optional<bool>;
 
 Constant constant_of(nb::handle constant) { return optional_flag("Tensor", "constant", constant); }
@@ -72,12 +75,12 @@ Tensor total_sum(nb::handle x, nb::handle constant) { return total<&sum>("sum", 
 Tensor total_mean(nb::handle x, nb::handle constant) { return total<&mean>("mean", x, constant); }
 
 /// Looks into the tensor; may be written, as mygrad's may: that is how parameters are trained.
-Any data(nb::handle self) {
+Any data(Self self) {
   Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
   return to_numpy(array, self, true);
 }
 
-void set_data(nb::handle self, nb::handle value) {
+void set_data(Self self, nb::handle value) {
   Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
   const Input input("Tensor", "data", value, array.type());
   if (input.view().data == array.data()) return;
@@ -114,7 +117,7 @@ Tensor reshape_to(nb::handle x, nb::handle shape, nb::handle constant) {
                  constant_of(constant));
 }
 
-Tensor reshape_method(nb::handle self, nb::args shape, nb::kwargs options) {
+Tensor reshape_method(Self self, nb::args shape, nb::kwargs options) {
   const nb::object target = shape.size() == 1 ? nb::borrow(shape[0]) : nb::object(shape);
   const nb::object constant = options.contains("constant") ? nb::borrow(options["constant"]) : nb::none();
   if (options.size() > (constant.is_none() ? 0u : 1u)) reject_type("reshape", "only constant is taken by name");
@@ -130,14 +133,14 @@ Tensor power(const Tensor& x, nb::handle exponent) {
   return result;
 }
 
-Any as_array(nb::handle self, nb::handle dtype, nb::handle copy) {
+Any as_array(Self self, nb::handle dtype, nb::handle copy) {
   nb::object array = data(self);
   if (!dtype.is_none()) return array.attr("astype")(dtype);
   return copy.ptr() == Py_True ? array.attr("copy")() : array;
 }
 
 /// As mygrad shows them.
-std::string shown_tensor(nb::handle self) {
+std::string shown_tensor(Self self) {
   const nb::object text = nb::repr(data(self));
   return nb::cast<std::string>(text.attr("replace")("array", "Tensor").attr("replace")("\n", "\n "));
 }
@@ -190,24 +193,24 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro("grad", &grad)
       .def_prop_ro("constant", &Tensor::constant)
       .def("null_grad",
-           [](nb::handle self) {
+           [](Self self) {
              nb::cast<const Tensor&>(self).null_grad();
              return Any(nb::borrow(self));
            })
       .def("backward", &backward, nb::arg("grad") = nb::none())
-      .def_prop_ro("shape", [](nb::handle self) { return Any(data(self).attr("shape")); })
-      .def_prop_ro("dtype", [](nb::handle self) { return Any(data(self).attr("dtype")); })
+      .def_prop_ro("shape", [](Self self) { return Any(data(self).attr("shape")); })
+      .def_prop_ro("dtype", [](Self self) { return Any(data(self).attr("dtype")); })
       .def_prop_ro("ndim", [](const Tensor& x) { return x.shape().size(); })
       .def_prop_ro("size", [](const Tensor& x) { return x.data().size(); })
-      .def("item", [](nb::handle self) { return Any(data(self).attr("item")()); })
+      .def("item", [](Self self) { return Any(data(self).attr("item")()); })
       .def("sum", &total_sum, nb::kw_only(), nb::arg("constant") = nb::none())
       .def("mean", &total_mean, nb::kw_only(), nb::arg("constant") = nb::none())
       .def("reshape", &reshape_method,
            nb::sig("def reshape(self, *shape: object, constant: bool | None = None) -> Tensor"))
       .def("__pow__", &power)
       .def("__array__", &as_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__len__", [](nb::handle self) { return nb::len(data(self)); })
-      .def("__float__", [](nb::handle self) { return nb::cast<double>(nb::float_(data(self).attr("item")())); })
+      .def("__len__", [](Self self) { return nb::len(data(self)); })
+      .def("__float__", [](Self self) { return nb::cast<double>(nb::float_(data(self).attr("item")())); })
       .def("__repr__", &shown_tensor)
       .def("__add__", &binary<&add>, nb::is_operator())
       .def("__radd__", &reflected<&add>, nb::is_operator())
