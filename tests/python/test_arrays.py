@@ -127,6 +127,11 @@ def test_dlpack_objects_come_back_as_their_kind():
 def test_read_only_dlpack_objects_are_read():
     x = np.arange(4.0)
     x.flags.writeable = False
+    if np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        # Older exporters have no way to say that memory is read-only, and theirs is the error.
+        with pytest.raises(BufferError):
+            cenote.max_pool(Exported(x), (2,))
+        return
     np.testing.assert_array_equal(cenote.max_pool(Exported(x), (2,)).array, [1, 2, 3])
 
 
