@@ -21,11 +21,22 @@ using Constant = std::optional<bool>;
 
 Constant constant_of(nb::handle constant) { return optional_flag("Tensor", "constant", constant); }
 
+/// The array, copied, in the type that `dtype` names if it is not None.
+Array data_of(nb::handle data, nb::handle dtype) {
+  if (dtype.is_none()) {
+    if (nb::isinstance<Tensor>(data)) return Array(nb::cast<const Tensor&>(data).data());
+    return Array(Input("Tensor", "data", data).view());
+  }
+  const Type type = parse_dtype("Tensor", dtype);
+  Array array = nb::isinstance<Tensor>(data) ? Array(nb::cast<const Tensor&>(data).data())
+                                             : Array(Input("Tensor", "data", data, type).view());
+  if (array.type() == type) return array;
+  const nb::object converted = to_numpy(std::move(array)).attr("astype")(numpy_dtype(type));
+  return Array(Input("Tensor", "data", converted).view());
+}
+
 Tensor make(nb::handle data, nb::handle constant, nb::handle dtype) {
-  if (nb::isinstance<Tensor>(data)) return Tensor(Array(nb::cast<const Tensor&>(data).data()), constant_of(constant));
-  const auto like = dtype.is_none() ? std::nullopt : std::optional(parse_dtype("Tensor", dtype));
-  const Input input("Tensor", "data", data, like);
-  return Tensor(Array(input.view()), constant_of(constant));
+  return Tensor(data_of(data, dtype), constant_of(constant));
 }
 
 /// An operand of x: a tensor, a number of the type of x, or an array, which is a constant.

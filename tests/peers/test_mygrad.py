@@ -99,6 +99,17 @@ def test_graphs_are_cleared_as_mygrads_are():
         assert x.grad is None
 
 
+@pytest.mark.parametrize("kw", [{}, {"dtype": np.float32}, {"dtype": float, "ndmin": 3}, {"constant": True}])
+@pytest.mark.parametrize("data", [[1, 2], [[1.5, 2]], np.arange(3), 2.5])
+def test_tensors_are_made_as_mygrads_are(data, kw):
+    got, expected = ours.tensor(data, **kw), theirs.tensor(data, **kw)
+    assert (repr(got), got.dtype, got.shape) == (repr(expected), expected.dtype, expected.shape)
+    assert got.constant == expected.constant
+    kw.pop("ndmin", None)
+    got, expected = ours.Tensor(data, **kw), theirs.Tensor(data, **kw)
+    assert (repr(got), got.constant) == (repr(expected), expected.constant)
+
+
 def test_names_are_where_mygrad_has_them():
     import cenote.compat.mygrad.nnet.layers.pooling
     import cenote.compat.mygrad.tensor_base

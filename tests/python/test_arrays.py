@@ -214,3 +214,10 @@ def test_the_gil_is_free_while_a_kernel_runs():
         ticks += 1
     thread.join()
     assert ticks > 5
+
+
+def test_a_call_costs_less_than_ten_microseconds():
+    import timeit
+
+    x = np.arange(64.0).reshape(8, 8)
+    assert min(timeit.repeat(lambda: cenote.max_pool(x, (2, 2), stride=2), number=50, repeat=40)) / 50 < 10e-6

@@ -30,6 +30,15 @@ def test_constants():
     assert x.grad is None
 
 
+def test_a_dtype_converts_whatever_comes():
+    for data in ([1, 2], np.array([1, 2]), np.array([1.0, 2.0]), Tensor([1.0, 2.0]), Tensor([1, 2])):
+        x = Tensor(data, dtype=np.float32)
+        assert x.dtype == np.float32 and not x.constant
+        assert_array_equal(x.data, [1, 2])
+    assert Tensor([1.5], dtype=int).constant
+    assert Tensor(np.arange(3), dtype=float).dtype == np.float64
+
+
 def test_operators_of_both_sides():
     x = Tensor([1.0, 2.0])
     for got, expected in (
