@@ -115,6 +115,8 @@ class Fold:
         return shape, [_Axis(*axis) for axis in axes]
 
     def _start(self, cells: Any, shape: Tuple[int, ...]) -> Any:
+        if cells.dtype.kind in "biu" and not (np.isfinite(self.init) and np.array(self.init).astype(cells.dtype) == self.init):
+            raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
         return np.full(shape, self.init, cells.dtype)
 
     def _finish(self, numbers: Any, x: Array) -> Any:
@@ -196,6 +198,20 @@ def _store(to: Any, value: Any) -> None:
     np.copyto(to, value, casting="same_kind")
 
 
+def written(who: str, result: Any, out: Any) -> Any:
+    """The result, or ``out`` with the result in it, which must be an array of its type and shape."""
+    if out is None:
+        return result
+    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
+        raise TypeError(f"[{who}] out is a {type(out).__name__}: must be an array")
+    if tuple(out.shape) != tuple(result.shape) or out.dtype != result.dtype:
+        raise ValueError(
+            f"[{who}] out is {out.dtype} {tuple(out.shape)}: must be {result.dtype} {tuple(result.shape)}"
+        )
+    out[...] = result
+    return out
+
+
 def _on_kind(fn: Reduce, x: Array) -> Reduce:
     """torch's functions want torch's tensors; all others take NumPy's arrays."""
     if not type(x).__module__.startswith("torch"):
@@ -251,7 +267,4 @@ def pool(
     if constant is not None:
         raise TypeError("[pool] constant: only a cenote.Tensor takes it")
     result = fold(x if hasattr(x, "shape") else np.asarray(x))
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return written("pool", result, out)

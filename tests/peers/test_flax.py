@@ -146,6 +146,14 @@ def test_folds_of_any_function_are_flaxs(problem, seed):
         assert_allclose(ours.pool(np.asarray(x), init, reduce_fn, window, strides, padding), expected, rtol=1e-9)
 
 
+def test_folds_of_integers_begin_with_the_last_of_them_for_infinity():
+    x = numbers((1, 4, 2), 3, "int32")
+    for init, reduce_fn in ((-jnp.inf, jax.lax.max), (jnp.inf, jax.lax.min)):
+        expected = theirs.pool(x, init, reduce_fn, (2,), None, "SAME")
+        assert_array_equal(ours.pool(x, init, reduce_fn, (2,), None, "SAME"), expected)
+        assert_array_equal(ours.pool(np.asarray(x), init, reduce_fn, (2,), None, "SAME"), expected)
+
+
 def test_folds_are_differentiated_by_jax():
     x = numbers((1, 4, 4, 2), 3)
     mine, real = (lambda x, f=m.pool: f(x, 0.0, lambda a, b: a + b * b, (2, 2), (1, 1), "VALID") for m in (ours, theirs))

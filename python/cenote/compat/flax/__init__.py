@@ -17,6 +17,8 @@ array([[2. , 3.5],
 import sys
 from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
+import numpy as np
+
 import cenote
 
 __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
@@ -139,6 +141,10 @@ def pool(
            [16., 16.]])
     """
     inputs, options = _options(inputs, window_shape, strides, padding)
+    if np.dtype(inputs.dtype).kind in "iu" and np.isinf(init):
+        # Infinity is the last of the integers, as in XLA.
+        limits = np.iinfo(np.dtype(inputs.dtype))
+        init = limits.max if init > 0 else limits.min
     if _is_jax(inputs):
         from cenote.compat.flax import _jax
 
