@@ -1,8 +1,8 @@
 """The Python functions beside flax on XLA, mygrad, scipy.ndimage, scikit-image and onnxruntime, in one run.
 
-Every row is one problem, every peer a process of its own on the same cores, so that one that takes too long is stopped and
-shown with a lower bound. Efficiency is the bytes that a pooling must read and write, over the time, over the bandwidth of
-a copy in the same run. Results of peers are held against cenote's.
+Every row is one problem, every peer a process of its own on the same cores, so that one that takes too long is stopped
+and shown with a lower bound. Efficiency is the bytes that a pooling must read and write, over the time, over the
+bandwidth of a copy in the same run. Results of peers are held against cenote's.
 """
 
 import argparse
@@ -294,7 +294,7 @@ def main():
     parser.add_argument("--limit", type=float, default=10.0, help="seconds after which a peer is stopped")
     parser.add_argument("--least", type=float, default=0.5, help="seconds that a peer is timed for")
     parser.add_argument("--quick", action="store_true", help="small problems")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("bench"), help="folder of the JSON and the plot")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("bench"), help="folder of JSON and plot")
     parser.add_argument("--one", nargs=2, metavar=("ROW", "PEER"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     problems = rows(args.quick)

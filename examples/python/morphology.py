@@ -1,7 +1,8 @@
 """Even light on a photographed page: a closing by a large window finds the paper, whatever the light on it.
 
-The largest pixel of each 61 x 61 neighbourhood, and then the smallest of those, is the picture without its dark strokes:
-the paper. Divided by it, the page is white and the strokes are black. A window of that size costs no more than a small one.
+The largest pixel of each 61 x 61 neighbourhood, and then the smallest of those, is the picture without its dark
+strokes: the paper. Divided by it, the page is white and the strokes are black. A window of that size costs little more
+than a small one.
 """
 
 import argparse

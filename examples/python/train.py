@@ -1,8 +1,8 @@
 """A pooling layer, trained: does a noisy signal hold a certain wave, somewhere?
 
-A filter slides over the signal, a pooling keeps one number of all positions, and a logistic unit decides. Where the wave
-is does not matter to a smooth maximum, which lets the filter learn it; an average drowns it in the noise. Everything is
-made of cenote.Tensor: the filter's products are summed by a pooling too.
+A filter slides over the signal, a pooling keeps one number of all positions, and a logistic unit decides. Where the
+wave is does not matter to a smooth maximum, which lets the filter learn it; an average drowns it in the noise.
+Everything is made of cenote.Tensor: the filter's products are summed by a pooling too.
 """
 
 import argparse
@@ -17,7 +17,7 @@ WAVE = np.sin(np.linspace(0, 3 * np.pi, TAPS)) * np.hanning(TAPS)
 
 
 def noisy(count, rng):
-    """Signals as windows of the filter's length, every second with the wave at a random place; and +1 or -1 for each."""
+    """Signals as windows of the filter's length, every second with the wave at a random place; +1 or -1 for each."""
     x, present = rng.normal(0, 0.35, (count, LENGTH)), np.arange(count) % 2
     for i in np.nonzero(present)[0]:
         at = rng.integers(LENGTH - TAPS)

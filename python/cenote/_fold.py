@@ -97,7 +97,7 @@ class Fold:
     def record(self, x: _core.Tensor, constant: Optional[bool]) -> _core.Tensor:
         """The fold of a tensor, which remembers it."""
         if self.partials is None and not (x.constant or constant):
-            raise NotImplementedError("[pool] a Tensor that is not constant needs partials(a, b): see help(cenote.pool)")
+            raise NotImplementedError("[pool] a Tensor that is not constant needs partials(a, b), for its derivatives")
 
         def shape(signature: Any) -> Any:
             return _core.window_geometry("pool", signature[0], *self.window)[0], signature[1]
@@ -115,8 +115,9 @@ class Fold:
         return shape, [_Axis(*axis) for axis in axes]
 
     def _start(self, cells: Any, shape: Tuple[int, ...]) -> Any:
-        if cells.dtype.kind in "biu" and not (np.isfinite(self.init) and np.array(self.init).astype(cells.dtype) == self.init):
-            raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
+        if cells.dtype.kind in "biu":
+            if not np.isfinite(self.init) or np.array(self.init).astype(cells.dtype) != self.init:
+                raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
         return np.full(shape, self.init, cells.dtype)
 
     def _finish(self, numbers: Any, x: Array) -> Any:

@@ -156,7 +156,8 @@ def test_folds_of_integers_begin_with_the_last_of_them_for_infinity():
 
 def test_folds_are_differentiated_by_jax():
     x = numbers((1, 4, 4, 2), 3)
-    mine, real = (lambda x, f=m.pool: f(x, 0.0, lambda a, b: a + b * b, (2, 2), (1, 1), "VALID") for m in (ours, theirs))
+    args = (0.0, lambda a, b: a + b * b, (2, 2), (1, 1), "VALID")
+    mine, real = functions("pool", *args)
     # flax has forward mode of these, and reverse mode of sums and extremes alone.
     assert_allclose(jax.jvp(mine, (x,), (x + 1,))[1], jax.jvp(real, (x,), (x + 1,))[1])
     assert_allclose(jax.jacrev(mine)(x), jax.jacfwd(mine)(x))

@@ -24,7 +24,8 @@ def problems(draw):
     shape = kept + [k + s * (n - 1) for k, s, n in zip(window, stride, count)]
     x = np.random.default_rng(draw(st.integers(0, 999))).integers(0, 5, shape).astype(draw(st.sampled_from(TYPES)))
     if x.dtype.kind == "f" and draw(st.booleans()):
-        x[np.random.default_rng(draw(st.integers(0, 999))).random(shape) < 0.2] = draw(st.sampled_from([np.nan, np.inf]))
+        special = np.random.default_rng(draw(st.integers(0, 999))).random(shape) < 0.2
+        x[special] = draw(st.sampled_from([np.nan, np.inf]))
     return x, draw(st.sampled_from([tuple, list, np.array]))(window), draw(st.sampled_from([tuple, list]))(stride)
 
 

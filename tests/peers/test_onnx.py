@@ -1,4 +1,4 @@
-"""The node tests of poolings that the onnx package carries, through a small adapter from ONNX's attributes to cenote's."""
+"""The node tests of poolings that the onnx package carries, through a small adapter from its attributes to cenote's."""
 
 import importlib
 import pkgutil

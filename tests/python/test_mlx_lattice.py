@@ -148,7 +148,8 @@ def test_a_maximum_of_no_row_is_refused():
 
 
 def test_an_average_is_divided_by_the_rows_that_contribute():
-    assert_array_equal(pool.avg_pool3d(line([0, 1, 2], [1, 2, 3]), kernel_size=(3, 1, 1), stride=1).feats[:, 0], [1.5, 2, 2.5])
+    y = pool.avg_pool3d(line([0, 1, 2], [1, 2, 3]), kernel_size=(3, 1, 1), stride=1)
+    assert_array_equal(y.feats[:, 0], [1.5, 2, 2.5])
 
 
 def test_global_pooling_needs_batch_counts():

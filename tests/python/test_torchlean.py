@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+NAMES = ("max_pool", "avg_pool", "smooth_max_pool")
+
 
 def windows(shape, kernel, stride, padding):
     """The shape of the result, and for each output the cells of its window in row-major order, None for padding."""
@@ -46,7 +48,7 @@ def problems(draw):
 
 
 @settings(deadline=None, max_examples=120)
-@given(problem=problems(), name=st.sampled_from(["max_pool", "avg_pool", "smooth_max_pool"]), beta=st.sampled_from([0.5, -2.0]))
+@given(problem=problems(), name=st.sampled_from(NAMES), beta=st.sampled_from([0.5, -2.0]))
 def test_values_and_both_derivatives_are_the_oracles(problem, name, beta):
     x, kernel, stride, padding = problem
     args = (kernel, *([beta] if name == "smooth_max_pool" else []), stride, padding)
