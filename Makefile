@@ -1,5 +1,5 @@
 # A thin front of the CMake presets. `make demo` and `make test` install what is missing, build and run.
-.PHONY: configured demo test python test-python test-peers bench figures bench-sparse bench-built instructions format lint install clean
+.PHONY: configured demo test python test-python test-peers bench bench-python figures bench-sparse bench-built instructions format lint install clean
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
 
@@ -38,19 +38,29 @@ python:
 	.venv/bin/python -m pip install -q --disable-pip-version-check -r python/requirements.txt
 	rm -rf build/wheel
 	.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w build/wheel \
-	  -C cmake.define.CENOTE_WERROR=ON -C build.tool-args=-j$(JOBS) .
+	  --config-settings=cmake.define.CENOTE_WERROR=ON --config-settings=build.tool-args=-j$(JOBS) .
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
 
 test-python: python
 	.venv/bin/python -m pytest
 	.venv/bin/python -m mypy
 
-# The compat modules held against the systems that they stand for, in .venv-peers.
-test-peers: python
+# An environment of its own for other packages, those that the file PEERS names, and for the wheel.
+.PHONY: .venv-peers
+.venv-peers: python
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r tests/peers/requirements.txt
+	.venv-peers/bin/python -m pip install -q --disable-pip-version-check -r $(PEERS)
 	.venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
-	.venv-peers/bin/python -m pytest tests/peers
+
+# The compat modules held against the systems that they stand for, in .venv-peers.
+test-peers: PEERS := tests/peers/requirements.txt
+test-peers: .venv-peers
+	.venv-peers/bin/python -m pytest tests/peers --durations=5
+
+# The Python functions beside other packages: a table, bench/python.json and bench/python.svg.
+bench-python: PEERS := benchmarks/python-requirements.txt
+bench-python: .venv-peers
+	.venv-peers/bin/python benchmarks/python_bench.py
 
 # cenote, a copy and the peers that are installed, in one run. BENCH_ARGS says what else: `benchmarks/bench.py --help`.
 BENCH_ARGS ?= --list benchmarks/quick.txt --json build/bench/results.json --plots build/bench

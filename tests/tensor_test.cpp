@@ -443,6 +443,26 @@ TEST(TensorPooling, UnpoolingPutsBackAndItsGradientIsTakenFromTheSamePlaces) {
   EXPECT_TRUE(max_unpool(y, places, data.shape(), {}, true).constant());
 }
 
+TEST(Calls, RunAnOperationOfTheCallersAndItsVjp) {
+  graph::UserNode square{.name = "square"};
+  square.shape = [](std::span<const Signature> inputs) { return std::vector<Signature>{inputs[0]}; };
+  square.forward = [](std::span<const View> in, std::span<const MutableView> out) {
+    for (std::int64_t i = 0; i < 2; ++i)
+      static_cast<double*>(out[0].data)[i] = std::pow(static_cast<const double*>(in[0].data)[i], 2);
+  };
+  const Tensor x = tensor({2}, {3, 4});
+  EXPECT_TRUE(holds(call(square, x, true).data(), {2}, {9, 16}));
+  EXPECT_THROW(call(square, x).backward(), Unsupported);
+  square.vjp = [](std::span<const View> in, std::span<const View>, std::span<const View> gy,
+                  std::span<const MutableView> gx) {
+    for (std::int64_t i = 0; i < 2; ++i)
+      static_cast<double*>(gx[0].data)[i] =
+          2 * static_cast<const double*>(in[0].data)[i] * static_cast<const double*>(gy[0].data)[i];
+  };
+  (call(square, x) * 10).backward();
+  EXPECT_TRUE(grad_is(x, {60, 80}));
+}
+
 TEST(TensorPooling, KnownGradients) {
   const auto gradient = [](const Extents& shape, const std::vector<double>& at, auto f) {
     const Tensor x = tensor(shape, at);

@@ -11,6 +11,10 @@
 
 namespace cenote {
 
+namespace graph {
+struct UserNode;
+}
+
 /// A handle of an array, of the operation that made it, and of its gradient; copies of a handle share all three.
 /// A tensor, and those that were made of it, may be used by one thread at a time.
 class Tensor {
@@ -115,6 +119,9 @@ Tensor max_unpool(const Tensor& y, const View& indices, const Extents& shape, co
 
 /// A pooling of the rows of a sparse tensor: x is its features.
 Tensor pool(const Tensor& x, const RowPooling& pooling, std::optional<bool> constant = {});
+
+/// An operation of the caller's own with one output, as in graph.h: its forward and, for backward(), its vjp.
+Tensor call(const graph::UserNode& node, const Tensor& x, std::optional<bool> constant = {});
 
 /// mygrad.nnet: the same operation under mygrad's parameters.
 namespace nnet {

@@ -5,6 +5,7 @@ from typing import Any, Callable, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from cenote import _core
+from cenote._fold import written
 from cenote._typing import Array
 
 
@@ -56,14 +57,7 @@ def max_unpool(
     if isinstance(y, _core.Tensor):
         return _core.tensor_max_unpool(y, indices, shape, rank, channels_last, axes, constant)
     result = _core.max_unpool(y, indices, shape, rank, channels_last, axes)
-    if out is None:
-        return result
-    if tuple(out.shape) != tuple(result.shape) or out.dtype != result.dtype:
-        raise ValueError(
-            f"[max_unpool] out is {out.dtype} {tuple(out.shape)}: must be {result.dtype} {tuple(result.shape)}"
-        )
-    out[...] = result
-    return out
+    return written("max_unpool", result, out)
 
 
 def _describe(who: str, fn: Callable[..., Any], x: Any, args: Tuple[Any, ...], kw: "dict[str, Any]") -> Any:

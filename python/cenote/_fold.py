@@ -1,7 +1,7 @@
 """The generic pool: a fold of the caller's over windows, called on whole arrays, never once per element."""
 
 import itertools
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from cenote import _core
 from cenote._typing import Array, Axes, Padding, PerAxis
 
 Index = Tuple[slice, ...]
+Steps = Iterable[Tuple[Index, Index]]
 Reduce = Callable[[Any, Any], Any]
 
 
@@ -93,6 +94,19 @@ class Fold:
 
         return self(x) if self.associative else self._finish(value, x), pullback
 
+    def record(self, x: _core.Tensor, constant: Optional[bool]) -> _core.Tensor:
+        """The fold of a tensor, which remembers it."""
+        if self.partials is None and not (x.constant or constant):
+            raise NotImplementedError("[pool] a Tensor that is not constant needs partials(a, b), for its derivatives")
+
+        def shape(signature: Any) -> Any:
+            return _core.window_geometry("pool", signature[0], *self.window)[0], signature[1]
+
+        def vjp(inputs: Any, cotangents: Any) -> Any:
+            return self.vjp(inputs[0])[1](cotangents[0])
+
+        return _core.tensor_call(x, "pool", shape, self, vjp, constant)
+
     def hvp(self, x: Array, gy: Array, v: Array) -> Any:
         raise NotImplementedError("[hvp] pool: partials give derivatives of first order only")
 
@@ -101,6 +115,9 @@ class Fold:
         return shape, [_Axis(*axis) for axis in axes]
 
     def _start(self, cells: Any, shape: Tuple[int, ...]) -> Any:
+        if cells.dtype.kind in "biu":
+            if not np.isfinite(self.init) or np.array(self.init).astype(cells.dtype) != self.init:
+                raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
         return np.full(shape, self.init, cells.dtype)
 
     def _finish(self, numbers: Any, x: Array) -> Any:
@@ -156,7 +173,14 @@ def _checked(what: str, array: Array, x: Array, shape: Tuple[int, ...]) -> Any:
     return _numbers(given)
 
 
-def _steps(rank: int, axes: List[_Axis]) -> "itertools.starmap[Tuple[Index, Index]]":
+def taps(shape: Tuple[int, ...], **window: Any) -> Tuple[Tuple[int, ...], Steps]:
+    """The shape of a pooling's result, and its taps in row-major order, as (outputs, cells)."""
+    defaults = dict(stride=1, padding="valid", dilation=1, channels_last=False, ceil=False, exact=False)
+    out, axes = _core.window_geometry("pool", shape, **{**defaults, "allow_empty": False, "axes": None, **window})
+    return out, _steps(len(shape), [_Axis(*axis) for axis in axes])
+
+
+def _steps(rank: int, axes: List[_Axis]) -> Steps:
     """The taps in row-major order, as (outputs, cells)."""
 
     def place(*taps: Tuple[slice, slice]) -> Tuple[Index, Index]:
@@ -173,6 +197,20 @@ def _store(to: Any, value: Any) -> None:
     if value.shape != to.shape:
         raise ValueError(f"[pool] reduce_fn returned shape {value.shape} for two arrays of shape {to.shape}")
     np.copyto(to, value, casting="same_kind")
+
+
+def written(who: str, result: Any, out: Any) -> Any:
+    """The result, or ``out`` with the result in it, which must be an array of its type and shape."""
+    if out is None:
+        return result
+    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
+        raise TypeError(f"[{who}] out is a {type(out).__name__}: must be an array")
+    if tuple(out.shape) != tuple(result.shape) or out.dtype != result.dtype:
+        raise ValueError(
+            f"[{who}] out is {out.dtype} {tuple(out.shape)}: must be {result.dtype} {tuple(result.shape)}"
+        )
+    out[...] = result
+    return out
 
 
 def _on_kind(fn: Reduce, x: Array) -> Reduce:
@@ -205,6 +243,7 @@ def pool(
     associative: bool = False,
     partials: Optional[Reduce] = None,
     out: Any = None,
+    constant: Optional[bool] = None,
 ) -> Any:
     """Folds the cells of each window by a function of yours, ``reduce_fn(a, b)``, beginning with ``init``.
 
@@ -222,8 +261,11 @@ def pool(
     fold = Fold(init, reduce_fn, arguments, associative, partials)
     if isinstance(x, _core.Probe):
         return fold
+    if isinstance(x, _core.Tensor):
+        if out is not None:
+            raise ValueError("[pool] out: a Tensor is not written into")
+        return fold.record(x, constant)
+    if constant is not None:
+        raise TypeError("[pool] constant: only a cenote.Tensor takes it")
     result = fold(x if hasattr(x, "shape") else np.asarray(x))
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return written("pool", result, out)

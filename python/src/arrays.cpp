@@ -143,7 +143,11 @@ nb::object capsule_of(std::string_view who, std::string_view what, nb::handle ob
   } catch (nb::python_error& error) {
     // Read-only memory is exported only with a version, old exporters know none.
     if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_BufferError)) throw;
-    return write ? object.attr("__dlpack__")() : versioned();
+    try {
+      return write ? object.attr("__dlpack__")() : versioned();
+    } catch (nb::python_error&) {
+      throw error;
+    }
   }
 }
 

@@ -123,12 +123,16 @@ void bind_dense(nb::module_& m) {
           pooling.region = global_of(who, rank, channels_last, axes, keepdims);
           return apply(who, x, pooling, out, constant);
         });
-  m.def("window_geometry", [](const std::string& who, nb::handle shape, nb::handle window, nb::handle stride,
-                              nb::handle padding, nb::handle dilation, nb::handle channels_last, nb::handle ceil,
-                              nb::handle exact, nb::handle allow_empty, nb::handle axes) {
-    return window_geometry(who, shape,
-                           {window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes});
-  });
+  m.def(
+      "window_geometry",
+      [](const std::string& who, nb::handle shape, nb::handle window, nb::handle stride, nb::handle padding,
+         nb::handle dilation, nb::handle channels_last, nb::handle ceil, nb::handle exact, nb::handle allow_empty,
+         nb::handle axes) {
+        return window_geometry(who, shape,
+                               {window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes});
+      },
+      nb::arg("who"), nb::arg("shape"), nb::arg("window"), nb::arg("stride"), nb::arg("padding"), nb::arg("dilation"),
+      nb::arg("channels_last"), nb::arg("ceil"), nb::arg("exact"), nb::arg("allow_empty"), nb::arg("axes"));
   m.def("to_numpy", [](nb::handle x) -> Any {
     if (is_numpy(x)) return nb::borrow(x);
     auto* input = new Input("array", "x", x);

@@ -86,7 +86,12 @@ std::vector<Signature> signatures(const Functions& node, std::span<const Signatu
   return result;
 }
 
-graph::UserNode user_node(const std::shared_ptr<Functions>& node) {
+graph::UserNode user_node(const std::string& label, nb::handle shape, nb::handle forward, nb::handle jvp,
+                          nb::handle vjp) {
+  auto node = std::make_shared<Functions>();
+  node->shape = nb::borrow(shape), node->forward = nb::borrow(forward), node->jvp = nb::borrow(jvp),
+  node->vjp = nb::borrow(vjp);
+  node->name = label;
   graph::UserNode result;
   result.name = node->name;
   result.shape = [node](std::span<const Signature> inputs) { return signatures(*node, inputs); };
@@ -258,15 +263,17 @@ void bind_graph(nb::module_& m) {
       .def("add_node",
            [](Builder& builder, const std::string& label, nb::handle shape, nb::handle forward, nb::handle jvp,
               nb::handle vjp, const std::vector<Var>& inputs) {
-             auto node = std::make_shared<Functions>();
-             node->shape = nb::borrow(shape), node->forward = nb::borrow(forward), node->jvp = nb::borrow(jvp),
-             node->vjp = nb::borrow(vjp);
-             node->name = label;
-             return builder.call(user_node(node), inputs);
+             return builder.call(user_node(label, shape, forward, jvp, vjp), inputs);
            })
       .def(
           "compile", [](const Builder& builder, const std::vector<Var>& outputs) { return builder.compile(outputs); },
           nb::arg("outputs"), "A program for these outputs.");
+  m.def("tensor_call", [](const Tensor& x, const std::string& label, nb::handle shape, nb::handle forward,
+                          nb::handle vjp, nb::handle constant) {
+    const graph::UserNode node = user_node(label, shape, forward, nb::none(), vjp);
+    const auto is_constant = optional_flag(label, "constant", constant);
+    return without_gil([&] { return call(node, x, is_constant); });
+  });
 }
 
 }  // namespace cenote::python

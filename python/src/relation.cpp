@@ -8,15 +8,18 @@
 namespace cenote::python {
 namespace {
 
+/// The object itself, to keep alive what looks into it.
+using Self = nb::handle_t<Relation>;
+
 using ArrayOf = const Array& (Relation::*)() const;
 
 /// A property that looks into an array of the relation.
 template <ArrayOf get>
-Any look(nb::handle self) {
+Any look(Self self) {
   return to_numpy((nb::cast<const Relation&>(self).*get)(), self);
 }
 
-Any group(nb::handle self) {
+Any group(Self self) {
   const Array* rows = nb::cast<const Relation&>(self).group();
   return rows ? to_numpy(*rows, self) : nb::none();
 }
@@ -107,9 +110,8 @@ void bind_relation(nb::module_& m) {
       .def_prop_ro("input_offsets", &look<&Relation::input_offsets>)
       .def_prop_ro("input_edges", &look<&Relation::input_edges>)
       .def_prop_ro("group", &group, "Where every input feeds at most one output: that output's row or -1.")
-      .def_prop_ro(
-          "coords",
-          [](nb::handle self) { return Any(to_numpy(Array(nb::cast<const Relation&>(self).output()->array()))); })
+      .def_prop_ro("coords",
+                   [](Self self) { return Any(to_numpy(Array(nb::cast<const Relation&>(self).output()->array()))); })
       .def_prop_ro("kernel", &kernel_tuple, "Size, stride, padding and dilation, each per axis.")
       .def_prop_ro("inputs", &Relation::inputs)
       .def_prop_ro("outputs", &Relation::outputs)

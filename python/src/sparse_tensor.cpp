@@ -11,6 +11,9 @@
 namespace cenote::python {
 namespace {
 
+/// The object itself, to keep alive what looks into it.
+using Self = nb::handle_t<PythonSparse>;
+
 const char* const who = "SparseTensor";
 
 const char* const document = R"(Features on the points of a lattice.
@@ -51,12 +54,12 @@ nb::typed<nb::tuple, int, nb::ellipsis> tuple_of(const auto& values) {
 }
 
 /// NumPy's arrays look into the tensor's memory; arrays of other kinds are copies, since some of them could write.
-Any features(nb::handle self) {
+Any features(Self self) {
   const auto& x = nb::cast<const PythonSparse&>(self);
   return x.kind.is_numpy() ? to_numpy(x.tensor.feats(), self) : x.kind.wrap(Array(x.tensor.feats()));
 }
 
-Any coords(nb::handle self) { return to_numpy(nb::cast<const PythonSparse&>(self).tensor.coords(), self); }
+Any coords(Self self) { return to_numpy(nb::cast<const PythonSparse&>(self).tensor.coords(), self); }
 
 PythonSparse with_feats(const PythonSparse& x, nb::handle feats) {
   const Input values(who, "feats", feats, x.tensor.type());
@@ -153,7 +156,7 @@ void bind_sparse_tensor(nb::module_& m) {
           nb::arg("b"), "The rows of one batch, numbered 0.")
       .def("__len__", [](const PythonSparse& x) { return x.tensor.rows(); })
       .def("__repr__", &shown_tensor)
-      .def("__reduce__", [](nb::handle self) -> Pair {
+      .def("__reduce__", [](Self self) -> Pair {
         const auto& x = nb::cast<const PythonSparse&>(self);
         const nb::object rebuild = nb::module_::import_("cenote.sparse").attr("_load_tensor");
         return nb::make_tuple(rebuild, nb::make_tuple(coords(self), features(self), tuple_of(x.tensor.stride()),

@@ -14,15 +14,29 @@
 namespace cenote::python {
 namespace {
 
+/// The object itself, to keep alive what looks into it.
+using Self = nb::handle_t<Tensor>;
+
 using Constant = std::optional<bool>;
 
 Constant constant_of(nb::handle constant) { return optional_flag("Tensor", "constant", constant); }
 
+/// The array, copied, in the type that `dtype` names if it is not None.
+Array data_of(nb::handle data, nb::handle dtype) {
+  if (dtype.is_none()) {
+    if (nb::isinstance<Tensor>(data)) return Array(nb::cast<const Tensor&>(data).data());
+    return Array(Input("Tensor", "data", data).view());
+  }
+  const Type type = parse_dtype("Tensor", dtype);
+  Array array = nb::isinstance<Tensor>(data) ? Array(nb::cast<const Tensor&>(data).data())
+                                             : Array(Input("Tensor", "data", data, type).view());
+  if (array.type() == type) return array;
+  const nb::object converted = to_numpy(std::move(array)).attr("astype")(numpy_dtype(type));
+  return Array(Input("Tensor", "data", converted).view());
+}
+
 Tensor make(nb::handle data, nb::handle constant, nb::handle dtype) {
-  if (nb::isinstance<Tensor>(data)) return Tensor(Array(nb::cast<const Tensor&>(data).data()), constant_of(constant));
-  const auto like = dtype.is_none() ? std::nullopt : std::optional(parse_dtype("Tensor", dtype));
-  const Input input("Tensor", "data", data, like);
-  return Tensor(Array(input.view()), constant_of(constant));
+  return Tensor(data_of(data, dtype), constant_of(constant));
 }
 
 /// An operand of x: a tensor, a number of the type of x, or an array, which is a constant.
@@ -60,13 +74,24 @@ Tensor unary(nb::handle x, nb::handle constant) {
   return without_gil([&] { return f(at, is_constant); });
 }
 
+/// A sum or a mean. Of integers and bool it is NumPy's, and a constant as they are.
+template <Tensor (*f)(const Tensor&, Constant)>
+Tensor total(const char* what, nb::handle x, nb::handle constant) {
+  const Tensor at = nb::isinstance<Tensor>(x) ? nb::cast<Tensor>(x) : make(x, nb::none(), nb::none());
+  if (is_float(at.type())) return unary<f>(x, constant);
+  const nb::object value = to_numpy(Array(at.data())).attr(what)();
+  return make(value, nb::bool_(constant_of(constant).value_or(true)), nb::none());
+}
+Tensor total_sum(nb::handle x, nb::handle constant) { return total<&sum>("sum", x, constant); }
+Tensor total_mean(nb::handle x, nb::handle constant) { return total<&mean>("mean", x, constant); }
+
 /// Looks into the tensor; may be written, as mygrad's may: that is how parameters are trained.
-Any data(nb::handle self) {
+Any data(Self self) {
   Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
   return to_numpy(array, self, true);
 }
 
-void set_data(nb::handle self, nb::handle value) {
+void set_data(Self self, nb::handle value) {
   Array& array = const_cast<Array&>(nb::cast<const Tensor&>(self).data());
   const Input input("Tensor", "data", value, array.type());
   if (input.view().data == array.data()) return;
@@ -88,7 +113,11 @@ Any grad(const Tensor& x) {
 void backward(const Tensor& x, nb::handle gradient) {
   if (gradient.is_none()) return without_gil([&] { x.backward(); });
   const Input input("backward", "grad", gradient, x.type());
-  without_gil([&] { x.backward(input.view()); });
+  if (input.view().type == x.type() || x.constant()) return without_gil([&] { x.backward(input.view()); });
+  // As in mygrad the gradient may be of any type of numbers.
+  const nb::object converted = to_numpy(Array(input.view())).attr("astype")(numpy_dtype(x.type()));
+  const Input exact("backward", "grad", converted);
+  without_gil([&] { x.backward(exact.view()); });
 }
 
 Tensor reshape_to(nb::handle x, nb::handle shape, nb::handle constant) {
@@ -99,7 +128,7 @@ Tensor reshape_to(nb::handle x, nb::handle shape, nb::handle constant) {
                  constant_of(constant));
 }
 
-Tensor reshape_method(nb::handle self, nb::args shape, nb::kwargs options) {
+Tensor reshape_method(Self self, nb::args shape, nb::kwargs options) {
   const nb::object target = shape.size() == 1 ? nb::borrow(shape[0]) : nb::object(shape);
   const nb::object constant = options.contains("constant") ? nb::borrow(options["constant"]) : nb::none();
   if (options.size() > (constant.is_none() ? 0u : 1u)) reject_type("reshape", "only constant is taken by name");
@@ -115,14 +144,14 @@ Tensor power(const Tensor& x, nb::handle exponent) {
   return result;
 }
 
-Any as_array(nb::handle self, nb::handle dtype, nb::handle copy) {
+Any as_array(Self self, nb::handle dtype, nb::handle copy) {
   nb::object array = data(self);
   if (!dtype.is_none()) return array.attr("astype")(dtype);
   return copy.ptr() == Py_True ? array.attr("copy")() : array;
 }
 
 /// As mygrad shows them.
-std::string shown_tensor(nb::handle self) {
+std::string shown_tensor(Self self) {
   const nb::object text = nb::repr(data(self));
   return nb::cast<std::string>(text.attr("replace")("array", "Tensor").attr("replace")("\n", "\n "));
 }
@@ -175,24 +204,24 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro("grad", &grad)
       .def_prop_ro("constant", &Tensor::constant)
       .def("null_grad",
-           [](nb::handle self) {
+           [](Self self) {
              nb::cast<const Tensor&>(self).null_grad();
              return Any(nb::borrow(self));
            })
       .def("backward", &backward, nb::arg("grad") = nb::none())
-      .def_prop_ro("shape", [](nb::handle self) { return Any(data(self).attr("shape")); })
-      .def_prop_ro("dtype", [](nb::handle self) { return Any(data(self).attr("dtype")); })
+      .def_prop_ro("shape", [](Self self) { return Any(data(self).attr("shape")); })
+      .def_prop_ro("dtype", [](Self self) { return Any(data(self).attr("dtype")); })
       .def_prop_ro("ndim", [](const Tensor& x) { return x.shape().size(); })
       .def_prop_ro("size", [](const Tensor& x) { return x.data().size(); })
-      .def("item", [](nb::handle self) { return Any(data(self).attr("item")()); })
-      .def("sum", &unary<&sum>, nb::kw_only(), nb::arg("constant") = nb::none())
-      .def("mean", &unary<&mean>, nb::kw_only(), nb::arg("constant") = nb::none())
+      .def("item", [](Self self) { return Any(data(self).attr("item")()); })
+      .def("sum", &total_sum, nb::kw_only(), nb::arg("constant") = nb::none())
+      .def("mean", &total_mean, nb::kw_only(), nb::arg("constant") = nb::none())
       .def("reshape", &reshape_method,
            nb::sig("def reshape(self, *shape: object, constant: bool | None = None) -> Tensor"))
       .def("__pow__", &power)
       .def("__array__", &as_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__len__", [](nb::handle self) { return nb::len(data(self)); })
-      .def("__float__", [](nb::handle self) { return nb::cast<double>(nb::float_(data(self).attr("item")())); })
+      .def("__len__", [](Self self) { return nb::len(data(self)); })
+      .def("__float__", [](Self self) { return nb::cast<double>(nb::float_(data(self).attr("item")())); })
       .def("__repr__", &shown_tensor)
       .def("__add__", &binary<&add>, nb::is_operator())
       .def("__radd__", &reflected<&add>, nb::is_operator())
@@ -211,8 +240,8 @@ void bind_tensor(nb::module_& m) {
   m.def("tensor_exp", &unary<&cenote::exp>);
   m.def("tensor_log", &unary<&cenote::log>);
   m.def("tensor_relu", &unary<&relu>);
-  m.def("tensor_sum", &unary<&sum>);
-  m.def("tensor_mean", &unary<&mean>);
+  m.def("tensor_sum", &total_sum);
+  m.def("tensor_mean", &total_mean);
   m.def("tensor_reshape", &reshape_to);
   m.def("tensor_max_unpool", [](const Tensor& y, nb::handle indices, nb::handle shape, nb::handle rank,
                                 nb::handle channels_last, nb::handle axes, nb::handle constant) {

@@ -8,6 +8,7 @@
 #include "autodiff/language.h"
 #include "autodiff/pool_ops.h"
 #include "autodiff/record.h"
+#include "autodiff/user_op.h"
 #include "core/copy.h"
 #include "core/reject.h"
 #include "core/views.h"
@@ -184,6 +185,10 @@ Tensor max_unpool(const Tensor& y, const View& indices, const Extents& shape, co
 
 Tensor pool(const Tensor& x, const RowPooling& pooling, std::optional<bool> constant) {
   return record(pool_op(pooling), {&x}, constant);
+}
+
+Tensor call(const graph::UserNode& node, const Tensor& x, std::optional<bool> constant) {
+  return record(user_op(node), {&x}, constant);
 }
 
 Tensor nnet::max_pool(const Tensor& x, const Extents& pool, const PerAxis& stride, std::optional<bool> constant) {

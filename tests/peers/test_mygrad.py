@@ -11,6 +11,9 @@ from mygrad.nnet.layers import max_pool as their_pool
 from numpy.testing import assert_array_equal
 
 
+TYPES = ("f8", "f8", "f4", "f2", "i4", "u1", "?")
+
+
 @st.composite
 def problems(draw):
     rank = draw(st.integers(1, 3))
@@ -19,23 +22,34 @@ def problems(draw):
     stride = [draw(st.integers(1, 3)) for _ in range(rank)]
     count = [draw(st.integers(1, 3)) for _ in range(rank)]
     shape = kept + [k + s * (n - 1) for k, s, n in zip(window, stride, count)]
-    x = np.random.default_rng(draw(st.integers(0, 999))).integers(0, 5, shape).astype(float)
-    return x, tuple(window), tuple(stride)
+    x = np.random.default_rng(draw(st.integers(0, 999))).integers(0, 5, shape).astype(draw(st.sampled_from(TYPES)))
+    if x.dtype.kind == "f" and draw(st.booleans()):
+        special = np.random.default_rng(draw(st.integers(0, 999))).random(shape) < 0.2
+        x[special] = draw(st.sampled_from([np.nan, np.inf]))
+    return x, draw(st.sampled_from([tuple, list, np.array]))(window), draw(st.sampled_from([tuple, list]))(stride)
 
 
-@settings(deadline=None, max_examples=60)
-@given(problem=problems(), constant=st.none() | st.booleans())
-def test_values_and_gradients_are_mygrads(problem, constant):
+@settings(deadline=None, max_examples=300)
+@given(problem=problems(), constant=st.none() | st.booleans(), back=st.sampled_from(["sum", "plain", "integers"]))
+def test_values_and_gradients_are_mygrads(problem, constant, back):
     a, window, stride = problem
     x, y = ours.Tensor(a), theirs.tensor(a)
+    if a.dtype.kind != "f" and constant is False:
+        for pool, tensor in ((our_pool, x), (their_pool, y)):
+            with pytest.raises(ValueError):
+                pool(tensor, window, stride, constant=constant)
+        return
     got, expected = our_pool(x, window, stride, constant=constant), their_pool(y, window, stride, constant=constant)
     assert_array_equal(got.data, expected.data)
-    assert got.constant == expected.constant
-    assert repr(got) == repr(expected)
-    got.sum().backward()
-    expected.sum().backward()
+    assert (got.dtype, got.constant, repr(got)) == (expected.dtype, expected.constant, repr(expected))
+    for result in (got, expected):
+        if back == "integers":
+            result.backward(np.arange(result.size).reshape(result.shape))
+        else:
+            (result.sum() if back == "sum" else result).backward()
     assert (x.grad is None) == (y.grad is None)
     if x.grad is not None:
+        assert x.grad.dtype == y.grad.dtype
         assert_array_equal(x.grad, y.grad)
 
 
@@ -49,6 +63,8 @@ def test_values_and_gradients_are_mygrads(problem, constant):
         ((4,), (2,), (1, 1)),
         ((4,), (2, 2), 1),
         ((4,), (-1,), 1),
+        ((4,), (0,), 1),
+        ((4,), (2,), "a"),
         ((4,), (1.5,), 1),
         ((4,), 2, 1),
     ],
@@ -63,3 +79,63 @@ def test_errors_are_mygrads(shape, window, stride):
 def test_integers_are_constants():
     a = np.arange(4)
     assert our_pool(ours.Tensor(a), (2,), 1).constant == their_pool(theirs.tensor(a), (2,), 1).constant
+
+
+def test_graphs_are_cleared_as_mygrads_are():
+    for module, pool in ((ours, our_pool), (theirs, their_pool)):
+        x = module.Tensor([1.0, 5.0, 2.0]) if module is ours else module.tensor([1.0, 5.0, 2.0])
+        y = pool(x, (2,), 1)
+        loss = (y * y).sum()
+        loss.backward()
+        assert_array_equal(x.grad, [0, 20, 0])
+        # Using a tensor again clears its gradient.
+        again = pool(x, (2,), 1)
+        assert x.grad is None
+        again.backward()
+        assert_array_equal(x.grad, [0, 2, 0])
+        assert x.null_grad() is x and x.grad is None
+        with module.no_autodiff:
+            z = pool(x, (2,), 1)
+        z.backward()
+        assert x.grad is None
+
+
+@pytest.mark.parametrize("kw", [{}, {"dtype": np.float32}, {"dtype": float, "ndmin": 3}, {"constant": True}])
+@pytest.mark.parametrize("data", [[1, 2], [[1.5, 2]], np.arange(3), 2.5])
+def test_tensors_are_made_as_mygrads_are(data, kw):
+    got, expected = ours.tensor(data, **kw), theirs.tensor(data, **kw)
+    assert (repr(got), got.dtype, got.shape) == (repr(expected), expected.dtype, expected.shape)
+    assert got.constant == expected.constant
+    kw.pop("ndmin", None)
+    got, expected = ours.Tensor(data, **kw), theirs.Tensor(data, **kw)
+    assert (repr(got), got.constant) == (repr(expected), expected.constant)
+
+
+def test_names_are_where_mygrad_has_them():
+    import cenote.compat.mygrad.nnet.layers.pooling
+    import cenote.compat.mygrad.tensor_base
+    import mygrad.nnet.layers.pooling
+
+    assert cenote.compat.mygrad.nnet.layers.pooling.max_pool is cenote.compat.mygrad.nnet.max_pool is our_pool
+    assert mygrad.nnet.layers.pooling.max_pool is mygrad.nnet.layers.max_pool
+    assert cenote.compat.mygrad.tensor_base.Tensor is ours.Tensor
+    assert issubclass(ours.InvalidBackprop, Exception)
+
+
+# Deliberate differences, one test for each that docs/compat.md lists.
+
+
+def test_difference_tensors_have_fewer_operations():
+    assert hasattr(theirs, "einsum") and not hasattr(ours, "einsum")
+    with pytest.raises(ValueError, match="type"):
+        ours.Tensor(np.ones(2, np.float32)) + ours.Tensor(np.ones(2))
+    assert (theirs.tensor(np.ones(2, np.float32)) + theirs.tensor(np.ones(2))).dtype == np.float64
+
+
+def test_difference_an_empty_batch_has_a_gradient():
+    a = np.zeros((0, 4))
+    x, y = ours.Tensor(a), theirs.tensor(a)
+    our_pool(x, (2,), 2).sum().backward()
+    assert x.grad.shape == (0, 4)
+    with pytest.raises(ValueError):
+        their_pool(y, (2,), 2).sum().backward()

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 def test_flax_pools_channels_last():
     x = np.arange(9.0).reshape(1, 3, 3, 1)
     expected = np.array([[4, 5], [7, 8.0]]).reshape(1, 2, 2, 1)
-    for module in (flax, nnx, linen):
+    for module in (flax, nnx, linen, linen.pooling):
         assert_array_equal(module.max_pool(x, (2, 2)), expected)
     # Without and with several batch axes.
     assert_array_equal(flax.max_pool(x[0], (2, 2)), expected[0])
@@ -37,8 +37,10 @@ def test_flax_errors():
         flax.max_pool(x, (2, 2), strides=(1,))
     with pytest.raises(AssertionError):
         flax.max_pool(x, (2, 2), padding=[(0, 0)])
-    with pytest.raises(ValueError):
+    with pytest.raises(RuntimeError):
         flax.max_pool(x, (2, 2), padding="FULL")
+    with pytest.raises(TypeError):
+        flax.max_pool(x, (2, 0))
 
 
 def test_mygrad_tiles_exactly():
@@ -54,6 +56,9 @@ def test_mygrad_tiles_exactly():
     out.sum().backward()
     assert x.grad.sum() == 2
     assert max_pool(x, (2, 2), 1, constant=True).constant
+    # A gradient may be given in any type of numbers.
+    max_pool(x, (2, 2), 1).backward(np.arange(2).reshape(1, 2, 1, 1))
+    assert_array_equal(x.grad.reshape(2, 4), [[0, 0, 0, 0], [0, 0, 0, 1]])
 
 
 def test_torchlean():

@@ -169,3 +169,25 @@ def test_threads_can_be_set():
     assert cenote.threads() == 1
     cenote.set_threads(0)
     assert cenote.threads() == before
+
+
+def test_out_of_a_fold_and_of_an_unpooling_must_fit():
+    x, y, indices = np.ones((4, 4)), np.ones((1, 1, 2)), np.array([[[0, 3]]])
+    for call, right in (
+        (lambda out: cenote.pool(x, 0, np.add, (2, 2), out=out), np.zeros((3, 3))),
+        (lambda out: cenote.max_unpool(y, indices, (1, 1, 4), out=out), np.zeros((1, 1, 4))),
+    ):
+        assert call(right) is right and right.any()
+        for wrong in (np.zeros(right.shape, int), np.zeros((1, *right.shape)), np.zeros(right.shape[:-1])):
+            with pytest.raises(ValueError, match="out"):
+                call(wrong)
+        with pytest.raises(TypeError, match="out"):
+            call([0.0])
+
+
+def test_what_a_fold_begins_with_must_be_of_its_type():
+    for init in (0.5, np.inf, np.nan, 300):
+        with pytest.raises(ValueError, match="init"):
+            cenote.pool(np.arange(4, dtype=np.uint8), init, np.add, (2,))
+    assert_array_equal(cenote.pool(np.arange(4, dtype=np.uint8), 250, np.maximum, (2,)), [250] * 3)
+    assert cenote.pool([1.0], -np.inf, np.maximum, (2,), padding=1)[0] == 1

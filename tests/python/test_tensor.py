@@ -30,6 +30,15 @@ def test_constants():
     assert x.grad is None
 
 
+def test_a_dtype_converts_whatever_comes():
+    for data in ([1, 2], np.array([1, 2]), np.array([1.0, 2.0]), Tensor([1.0, 2.0]), Tensor([1, 2])):
+        x = Tensor(data, dtype=np.float32)
+        assert x.dtype == np.float32 and not x.constant
+        assert_array_equal(x.data, [1, 2])
+    assert Tensor([1.5], dtype=int).constant
+    assert Tensor(np.arange(3), dtype=float).dtype == np.float64
+
+
 def test_operators_of_both_sides():
     x = Tensor([1.0, 2.0])
     for got, expected in (
@@ -138,6 +147,21 @@ def test_every_pooling_takes_tensors():
     assert isinstance(indices, np.ndarray) and x.grad.sum() == 6
     with pytest.raises(ValueError, match="out"):
         cenote.max_pool(x, (2,), out=np.zeros(5))
+
+
+def test_a_fold_with_partials_takes_tensors():
+    product = dict(init=1, reduce_fn=np.multiply, window=(2,))
+    x = Tensor([1.0, 5.0, 2.0, 4.0])
+    y = cenote.pool(x, **product, partials=lambda a, b: (b, a))
+    assert isinstance(y, Tensor) and not y.constant
+    (y * 2).sum().backward()
+    assert_array_equal(y.data, [5, 10, 8])
+    assert_array_equal(x.grad, [10, 6, 18, 4])
+    assert cenote.pool(x, **product, constant=True).constant
+    with pytest.raises(NotImplementedError, match="partials"):
+        cenote.pool(x, **product)
+    with pytest.raises(TypeError, match="constant"):
+        cenote.pool(x.data, **product, constant=True)
 
 
 def test_numpy_reads_tensors():

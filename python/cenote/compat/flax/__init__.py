@@ -1,7 +1,7 @@
 """flax's pooling functions: channels last, any number of batch axes, strides 1 unless given.
 
-The same names are in ``.nnx`` and ``.linen``. On JAX's arrays they work under jit, grad, vjp and jvp; on
-NumPy's arrays JAX is not needed. Differences are on the page docs/compat.md.
+The same names are in ``.nnx``, ``.linen`` and ``.linen.pooling``. On JAX's arrays they work under jit, vmap and
+derivatives of every order; on NumPy's arrays JAX is not needed. Differences are on the page docs/compat.md.
 
 >>> import numpy as np
 >>> from cenote.compat import flax
@@ -27,29 +27,46 @@ Padding = Union[str, Sequence[Tuple[int, int]]]
 
 
 def _options(
-    inputs: Any, window: Sequence[int], strides: Optional[Sequence[int]], padding: Padding
-) -> "dict[str, Any]":
-    """The arguments of cenote's functions, checked where flax checks them."""
-    window = tuple(window)
-    strides = (1,) * len(window) if strides is None else tuple(strides)
+    inputs: Any, window_shape: Sequence[int], strides: Optional[Sequence[int]], padding: Padding
+) -> Tuple[Any, "dict[str, Any]"]:
+    """The inputs and the arguments of cenote's functions, checked where flax and XLA check them, as they do."""
+    rank, window = len(inputs.shape), tuple(window_shape)
+    strides = tuple(strides or (1,) * len(window))
     assert len(window) == len(strides), f"len({window}) must equal len({strides})"
-    rank = len(inputs.shape)
     assert rank > len(window), f"inputs of rank {rank} have no {len(window)} window axes and features"
+    for name, extents in (("window_shape", window), ("strides", strides)):
+        if not all(extent > 0 for extent in extents):
+            raise TypeError(f"{name} {extents}: every extent must be at least 1")
     if isinstance(padding, str):
-        if padding not in ("SAME", "VALID"):
-            raise ValueError(f"padding {padding!r}: must be 'SAME', 'VALID' or a sequence of (low, high) pairs")
         sides: Any = padding.lower()
+        if sides not in ("same", "valid", "same_lower"):
+            raise RuntimeError(f"padding {padding!r}: must be 'SAME', 'VALID', 'SAME_LOWER' or (low, high) pairs")
     else:
         sides = tuple(tuple(pair) for pair in padding)
         assert len(sides) == len(window), f"padding {sides} must have one pair per axis of window {window}"
         assert all(len(pair) == 2 for pair in sides), f"each entry in padding {sides} must be length 2"
-    return dict(window=window, stride=strides, padding=sides, channels_last=True, allow_empty=True)
+        inputs, sides = _crop(inputs, sides)
+    return inputs, dict(window=window, stride=strides, padding=sides, channels_last=True, allow_empty=True)
+
+
+def _crop(inputs: Any, sides: Tuple[Tuple[int, int], ...]) -> Tuple[Any, Tuple[Tuple[int, int], ...]]:
+    """Negative padding, as XLA has it, takes cells away."""
+    if all(low >= 0 and high >= 0 for low, high in sides):
+        return inputs, sides
+    kept = len(inputs.shape) - len(sides) - 1
+    cut = (slice(max(-low, 0), max(n + min(high, 0), 0)) for n, (low, high) in zip(inputs.shape[kept:], sides))
+    return inputs[(slice(None),) * kept + tuple(cut)], tuple((max(low, 0), max(high, 0)) for low, high in sides)
+
+
+def _is_jax(x: Any) -> bool:
+    return "jax" in sys.modules and isinstance(x, sys.modules["jax"].Array)
 
 
 def _run(fn: Callable[..., Any], inputs: Any, options: "dict[str, Any]") -> Any:
-    if not hasattr(inputs, "shape"):
-        inputs = np.asarray(inputs)
-    if "jax" in sys.modules and isinstance(inputs, sys.modules["jax"].Array):
+    if not options["window"]:
+        # Windows of no axes are the cells themselves.
+        options.update(window=(1,), stride=(1,), padding="valid", channels_last=False)
+    if _is_jax(inputs):
         from cenote.compat.flax import _jax
 
         return _jax.apply(fn, inputs, options)
@@ -66,7 +83,7 @@ def max_pool(
     >>> max_pool(np.array([[[1.0], [3.0], [2.0]]]), (2,))[0, :, 0]
     array([3., 3.])
     """
-    return _run(cenote.max_pool, inputs, _options(inputs, window_shape, strides, padding))
+    return _run(cenote.max_pool, *_options(inputs, window_shape, strides, padding))
 
 
 def min_pool(
@@ -79,7 +96,7 @@ def min_pool(
     >>> min_pool(np.array([[[1.0], [3.0], [2.0]]]), (2,))[0, :, 0]
     array([1., 2.])
     """
-    return _run(cenote.min_pool, inputs, _options(inputs, window_shape, strides, padding))
+    return _run(cenote.min_pool, *_options(inputs, window_shape, strides, padding))
 
 
 def avg_pool(
@@ -96,8 +113,14 @@ def avg_pool(
     >>> avg_pool(np.array([[[1.0], [3.0], [2.0]]]), (2,))[0, :, 0]
     array([2. , 2.5])
     """
-    options = _options(inputs, window_shape, strides, padding)
+    inputs, options = _options(inputs, window_shape, strides, padding)
+    if inputs.dtype == bool:
+        raise TypeError("inputs of bool: only numbers have an average")
     options["divisor"] = "window" if count_include_pad else "valid"
+    if not count_include_pad and _is_jax(inputs):
+        # flax divides by a count of JAX's default type, which makes halves wider.
+        jnp = sys.modules["jax"].numpy
+        inputs = inputs.astype(jnp.promote_types(inputs.dtype, jnp.ones(()).dtype))
     return _run(cenote.avg_pool, inputs, options)
 
 
@@ -109,7 +132,7 @@ def pool(
     strides: Optional[Sequence[int]],
     padding: Padding,
 ) -> Any:
-    """Pools by a function of the caller's, which is called on whole arrays.
+    """Pools by a function of the caller's, which is called on whole arrays; JAX differentiates it on JAX's.
 
     >>> import numpy as np
     >>> from cenote.compat.flax import pool
@@ -117,6 +140,14 @@ def pool(
     array([[16., 16.],
            [16., 16.]])
     """
-    options = _options(inputs, window_shape, strides, padding)
+    inputs, options = _options(inputs, window_shape, strides, padding)
+    if np.dtype(inputs.dtype).kind in "iu" and np.isinf(init):
+        # Infinity is the last of the integers, as in XLA.
+        limits = np.iinfo(np.dtype(inputs.dtype))
+        init = limits.max if init > 0 else limits.min
+    if _is_jax(inputs):
+        from cenote.compat.flax import _jax
+
+        return _jax.fold(inputs, init, reduce_fn, options)
     window = options.pop("window")
-    return _run(lambda x, **kw: cenote.pool(x, init, reduce_fn, window, **kw), inputs, options)
+    return cenote.pool(inputs, init, reduce_fn, window, **options)

@@ -9,6 +9,10 @@ Tensor([[10., 10.],
         [ 5., 20.]])
 """
 
+from typing import Any, Optional
+
+import numpy as np
+
 from cenote._core import InvalidBackprop
 from cenote.compat.mygrad import nnet, tensor_base
 from cenote.tensor import (
@@ -41,5 +45,22 @@ __all__ = [
     "reshape",
     "subtract",
     "sum",
+    "tensor",
     "tensor_base",
 ]
+
+
+def tensor(
+    arr_like: Any, dtype: Any = None, *, constant: Optional[bool] = None, copy: bool = True, ndmin: int = 0
+) -> Tensor:
+    """A tensor of an array, as mygrad makes it; data is copied unless it is a tensor and ``copy`` is false.
+
+    >>> import cenote.compat.mygrad as mg
+    >>> mg.tensor([1, 2], dtype=float, ndmin=2)
+    Tensor([[1., 2.]])
+    """
+    if isinstance(arr_like, Tensor):
+        if not copy and dtype is None and constant in (None, arr_like.constant) and arr_like.ndim >= ndmin:
+            return arr_like
+        arr_like = arr_like.data
+    return Tensor(np.array(arr_like, dtype=dtype, ndmin=ndmin), constant=constant)

@@ -27,10 +27,12 @@ def max_pool(
     tensor = x if isinstance(x, Tensor) else Tensor(x)
     assert isinstance(pool, (tuple, list, np.ndarray)), f"pool = {pool!r}: must be a tuple of integers"
     window = tuple(pool)
-    assert all(isinstance(i, Integral) and i >= 0 for i in window), f"pool = {window}: must hold integers"
+    assert all(isinstance(i, Integral) and i >= 1 for i in window), f"pool = {window}: must be integers from 1"
     assert len(window) <= tensor.ndim, f"pool = {window}: x has {tensor.ndim} axes"
-    steps = (stride,) * len(window) if isinstance(stride, Integral) else tuple(stride)  # type: ignore[arg-type]
+    steps = [int(s) for s in np.asarray([stride] * len(window) if isinstance(stride, Integral) else stride, dtype=int)]
     assert len(steps) == len(window), f"stride = {steps}: must have one entry per axis of pool = {window}"
-    assert all(isinstance(s, Integral) and s >= 1 for s in steps), f"stride = {steps}: must be at least 1"
+    assert all(s >= 1 for s in steps), f"stride = {steps}: must be at least 1"
+    if constant is False and tensor.dtype.kind in "biu":
+        raise ValueError(f"constant = False: a tensor of {tensor.dtype} must be a constant")
     result: Tensor = cenote.max_pool(tensor, window, stride=steps, exact=True, constant=constant)
     return result
