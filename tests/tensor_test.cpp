@@ -444,7 +444,8 @@ TEST(TensorPooling, UnpoolingPutsBackAndItsGradientIsTakenFromTheSamePlaces) {
 }
 
 TEST(Calls, RunAnOperationOfTheCallersAndItsVjp) {
-  graph::UserNode square{.name = "square"};
+  graph::UserNode square;
+  square.name = "square";
   square.shape = [](std::span<const Signature> inputs) { return std::vector<Signature>{inputs[0]}; };
   square.forward = [](std::span<const View> in, std::span<const MutableView> out) {
     for (std::int64_t i = 0; i < 2; ++i)

@@ -11,9 +11,9 @@
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t most_windows = 12;        // that hold one cell: more are sent sooner than asked
-constexpr std::int64_t stage_bytes = 4096;       // sums on their way out: a part of L1
-constexpr std::int64_t task_bytes = 256 << 10;   // what one task should write at least
+constexpr std::int64_t most_windows = 12;       // that hold one cell: more are sent sooner than asked
+constexpr std::int64_t stage_bytes = 4096;      // sums on their way out: a part of L1
+constexpr std::int64_t task_bytes = 256 << 10;  // what one task should write at least
 
 }  // namespace
 
@@ -28,18 +28,12 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   const std::size_t last = router.depth() - 1;
   const bool lines = router.lanes().outputs == 1;
   const RouteAxis& inner = lines ? router.level(last) : router.lanes();
-  const bool touching =
-      inner.output_step == 1 && (inner.offset_step == 1 || !offsets.data) && inner.cell_step == 1;
+  const bool touching = inner.output_step == 1 && (inner.offset_step == 1 || !offsets.data) && inner.cell_step == 1;
   return windows <= most_windows && touching && (!lines || router.axis(last).dilation == 1);
 }
 
 Collector::Collector(const Router& router, const View& offsets, const View& gy, const MutableView& gx, double divisor)
-    : router_(router),
-      offsets_(offsets),
-      gy_(gy),
-      gx_(gx),
-      lines_(router.lanes().outputs == 1),
-      divisor_(divisor) {
+    : router_(router), offsets_(offsets), gy_(gy), gx_(gx), lines_(router.lanes().outputs == 1), divisor_(divisor) {
   const std::size_t last = router.depth() - 1;
   row_ = lines_ ? router.axis(last).n : router.lanes().outputs;
   std::int64_t taps = 1;
@@ -153,8 +147,15 @@ class Collector::Rows {
 
   void flush() {
     if (staged_ == 0) return;
-    finish_({stage_, 0, staged_, nullptr, all_.divisor_, static_cast<std::byte*>(all_.gx_.data) + to_ * bytes_, nullptr,
-             stream_, {}});
+    finish_({stage_,
+             0,
+             staged_,
+             nullptr,
+             all_.divisor_,
+             static_cast<std::byte*>(all_.gx_.data) + to_ * bytes_,
+             nullptr,
+             stream_,
+             {}});
     staged_ = 0;
   }
 

@@ -38,8 +38,8 @@ class Collector {
   std::vector<Phase> phases_;  // of the last level, if
   bool lines_;                 // lanes run along it
   double divisor_;
-  std::int64_t row_ = 0;       // cells, or lanes, that are made at once
-  std::int64_t rows_ = 1;      // of one slice
+  std::int64_t row_ = 0;   // cells, or lanes, that are made at once
+  std::int64_t rows_ = 1;  // of one slice
 };
 
 }  // namespace cenote::cpu

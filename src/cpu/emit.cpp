@@ -295,8 +295,8 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
     const std::int64_t c_step = offset ? 0 : layout.inner.place;
     Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].beside;
     const Id* from = ids + line.offset + (o - line.begin) * len_;
-    const bool touching = sizeof(Index) <= 4 && layout.levels[last].beside == len_ &&
-                          (len_ == 1 || layout.inner.beside == 1);
+    const bool touching =
+        sizeof(Index) <= 4 && layout.levels[last].beside == len_ && (len_ == 1 || layout.inner.beside == 1);
     const auto write = [&](const auto& number) {
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::int64_t stage_bytes = 4096;        // states on their way out: a small part of L1
 constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth waking a thread
-constexpr std::int64_t task_bytes = 64 << 10;      // what one task should move at least
+constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move at least
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
 constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are kept until they are emitted
-constexpr std::int64_t rows_together = 4;          // outputs whose rows are read before they are merged
+constexpr std::int64_t rows_together = 4;         // outputs whose rows are read before they are merged
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 
 /// The positions that outputs [begin, end) of an axis reach.
@@ -367,7 +367,8 @@ class Block {
     }
     for (std::int64_t row = 0; row < pass.rows; ++row)
       for (std::int64_t k = 0; k < run_.kernels.parts; ++k) {
-        std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
+        std::byte* dst =
+            static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
         interleave(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
                    outputs, woven);
         std::memcpy(dst, woven, static_cast<std::size_t>(outputs * run_.lane_bytes));
@@ -487,8 +488,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   const bool lines = layout.inner.extent == 1;
   const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
   // Lanes that gather read whole lanes, so that halves are widened before.
-  const bool scattered =
-      lines && is_half(plan.type) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
+  const bool scattered = lines && is_half(plan.type) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
   const bool staged = !contiguous || scattered || !reads_directly(plan.type, plan.lane_type) ||
                       !kernels(plan.type, reducer, plan.role).lines;
   const Type read = staged ? plan.lane_type : plan.type;

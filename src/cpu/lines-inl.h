@@ -28,49 +28,57 @@ HWY_INLINE typename C::State fold_cells(const C& carry, const T* cells, std::int
   return state[0];
 }
 
-/// One output over many neighbouring cells: lanes run along the cells and are folded at the end. Reducers that pick
+/// Cells of one output from which on lanes run along them.
+constexpr std::int64_t least_across = 6;
+
+/// The states of all lanes in one: halves are joined until one lane is left, which is lane 0.
+template <int Half, class C>
+HWY_INLINE typename C::State across(const C& carry, typename C::State state) {
+  if constexpr (Half == 0) {
+    return state;
+  } else {
+    typename C::State other;
+    for (int i = 0; i < C::State::count; ++i) other.part[i] = slide<Half>(state.part[i], state.part[i]);
+    return across<Half / 2>(carry, carry.combine(state, other));
+  }
+}
+
+/// One output over several neighbouring cells: lanes run along the cells and are folded at the end. Reducers that pick
 /// would lose the order of equal zeros, so a zero is looked up again.
 template <class R, class T>
 HWY_INLINE auto fold_across(const Carry<R, Lane<T>>& carry, const T* cells, std::int64_t count) {
   using A = Lane<T>;
-  using C = Carry<R, A>;
-  const std::int64_t L = lanes<A>();
-  const std::int64_t packs = count / L;
-  typename C::State state[1];
-  fold<1>(
-      carry, packs, [&](std::int64_t j, int) CENOTE_INLINED { return carry.lift(load(cells + j * L), 0); }, state);
-  HWY_ALIGN A buffer[R::parts * (64 / sizeof(A))];
-  carry.store_state(state[0], buffer, L);
-  const std::int64_t rest = count - packs * L;
-  fold<1>(
-      carry, L + rest,
-      [&](std::int64_t j, int) CENOTE_INLINED {
-        if (j >= L) return carry.lift(load_every(cells + packs * L + (j - L)), 0);
-        typename C::State one;
-        for (int i = 0; i < R::parts; ++i) one.part[i] = broadcast<A>(buffer[i * L + j]);
-        return one;
-      },
-      state);
+  using State = typename Carry<R, A>::State;
+  const std::int64_t L = lanes<A>(), packs = count / L, rest = count - packs * L;
+  State all[1];
+  const auto pack = [&](std::int64_t j, int) CENOTE_INLINED {
+    if (HWY_LIKELY(j < packs)) return carry.lift(load(cells + j * L), 0);
+    const Cut<1, T> cut(0, rest);
+    return choose(cut.inside, carry.lift(load_between(cells + j * L, cut.low), 0), carry.identity());
+  };
+  fold<1>(carry, packs + (rest > 0), pack, all);
+  State state = across<static_cast<int>(hn::MaxLanes(Tag<A>())) / 2>(carry, all[0]);
   if constexpr (R::picks && std::is_floating_point_v<A>) {
-    if (hn::GetLane(state[0].part[0].v) == A{0}) {
+    if (hn::GetLane(state.part[0].v) == A{0}) {
       std::int64_t j = 0;
       while (hn::GetLane(load_every(cells + j).v) != A{0}) ++j;
-      state[0].part[0] = load_every(cells + j);
+      state.part[0] = load_every(cells + j);
     }
   }
-  return state[0];
+  return state;
 }
 
-/// One output by itself: at a border, of an adaptive bin, or of a window longer than its step.
-template <class C, class T, class A>
+/// One output by itself: at a border, of an adaptive bin, or of a window longer than its step. Lanes run along its
+/// cells only where that is so for all outputs: bits must not depend on where a line is cut.
+template <bool Across, class C, class T, class A>
 HWY_NOINLINE void single_output(const C& carry, const Pass& pass, const Axis& axis, const T* line, std::int64_t o,
                                 A* dst) {
   const Axis::Span span = axis.span(o);
   if (span.count == 0) return carry.store_one(carry.identity(), dst, pass.dst_plane);
   const auto of_row = [&](std::int64_t r) CENOTE_INLINED {
     const T* cells = line + r * pass.fold_step + span.first;
-    if constexpr (!C::is_winner && C::inputs == 1)
-      if (axis.step() == 1 && span.count >= 2 * lanes<A>()) return fold_across(carry, cells, span.count);
+    if constexpr (Across && !C::is_winner && C::inputs == 1)
+      if (axis.step() == 1 && span.count >= least_across) return fold_across(carry, cells, span.count);
     return fold_cells(carry, cells, span.count, axis.step(), pass.id_scale, r * pass.fold_id_scale);
   };
   auto state = of_row(0);
@@ -88,6 +96,7 @@ class LineTaps {
   HWY_INLINE LineTaps(const C& carry, const Pass& pass, const T* line)
       : carry_(carry), pass_(pass), line_(line), n_(pass.axis->n), dilation_(pass.axis->dilation) {}
 
+  HWY_INLINE const T* line() const { return line_; }
   HWY_INLINE std::int64_t stride() const { return Stride < 3 ? Stride : pass_.axis->stride; }
   /// Where the first tap of output o lies.
   HWY_INLINE std::int64_t start(std::int64_t o) const { return o * stride() - pass_.axis->low; }
@@ -106,9 +115,8 @@ class LineTaps {
   }
   /// As `whole`, where lanes outside the line are nothing.
   HWY_INLINE State part(std::int64_t r, std::int64_t j, std::int64_t place, const Cut<Stride, T>& cut) const {
-    const State cells =
-        carry_.cell(line_ + r * pass_.fold_step + place + j * dilation_, id(r, j),
-                    [&](const T* p) CENOTE_INLINED { return load_apart<Stride>(p, stride(), cut); });
+    const State cells = carry_.cell(line_ + r * pass_.fold_step + place + j * dilation_, id(r, j),
+                                    [&](const T* p) CENOTE_INLINED { return load_apart<Stride>(p, stride(), cut); });
     return choose(cut.inside, cells, carry_.identity());
   }
   /// Which lanes of tap j lie on the line.
@@ -133,32 +141,32 @@ class LineTaps {
   const std::int64_t n_, dilation_;
 };
 
-/// One pack of outputs from o on, whose windows may reach over the ends of the line. Where they do is found once for
-/// all lines.
+/// One pack of outputs from o on, whose windows may reach over the ends of the line: where they do is found once for
+/// all lines. Few cells, or those that padding adds would be too many.
 template <int Stride, class C, class T>
 class BorderPack {
  public:
-  HWY_INLINE BorderPack(const LineTaps<Stride, C, T>& taps, const Pass& pass, std::int64_t o, bool needed = true)
-      : place_(taps.start(o)), known_(pass.axis->size <= most) {
+  static HWY_INLINE bool applies(const Axis& axis) { return axis.size <= group_cells; }
+
+  HWY_INLINE BorderPack(const LineTaps<Stride, C, T>& taps, const Pass& pass, std::int64_t o, bool needed)
+      : place_(taps.start(o)) {
     if (needed) find(taps, pass);
-  }
-  HWY_NOINLINE void find(const LineTaps<Stride, C, T>& taps, const Pass& pass) {
-    for (std::int64_t j = 0; known_ && j < pass.axis->size; ++j) cuts_[j] = taps.cut(j, place_);
   }
   template <class A>
   HWY_NOINLINE void make(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, A* dst) const {
     typename C::State state[1];
     const auto tap = [&](std::int64_t r, std::int64_t j, int)
-                         CENOTE_INLINED { return taps.part(r, j, place_, known_ ? cuts_[j] : taps.cut(j, place_)); };
+                         CENOTE_INLINED { return taps.part(r, j, place_, cuts_[j]); };
     fold_rows<1>(carry, pass.fold, pass.axis->size, tap, state);
     carry.store_state(state[0], dst, pass.dst_plane);
   }
 
  private:
-  static constexpr std::int64_t most = 8;
+  HWY_NOINLINE void find(const LineTaps<Stride, C, T>& taps, const Pass& pass) {
+    for (std::int64_t j = 0; j < pass.axis->size; ++j) cuts_[j] = taps.cut(j, place_);
+  }
   std::int64_t place_;
-  bool known_;
-  Cut<Stride, T> cuts_[most];
+  Cut<Stride, T> cuts_[group_cells];
 };
 
 /// Winners are numbered from the first real cell; where all are as low as nothing, that one has won.
@@ -215,28 +223,34 @@ HWY_INLINE void regular_lines(const C& carry, const Pass& pass) {
   const std::int64_t first = inside > begin ? begin + (inside - begin + L - 1) / L * L : begin;
   const std::int64_t last = first < outside ? first + (outside - first) / L * L : first;
   const bool overlaps = last < end && end == outside && end - L >= HWY_MAX(inside, begin);
-  const BorderPack<Stride, C, T> low(taps_of(0), pass, begin, begin < first);
-  const BorderPack<Stride, C, T> high(taps_of(0), pass, last, last < end && !overlaps);
+  using Border = BorderPack<Stride, C, T>;
+  const bool packs = Border::applies(axis), low_packs = begin < first && packs, high_packs = last < end && packs;
+  const Border low(taps_of(0), pass, begin, low_packs), high(taps_of(0), pass, last, high_packs && !overlaps);
   for (std::int64_t row = 0; row < pass.rows; ++row) {
     const auto taps = taps_of(row);
     A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
-    if (begin < first) low.make(carry, pass, taps, dst);
-    std::int64_t o = begin + L;
-    for (; o < HWY_MIN(first, end); o += L) BorderPack<Stride, C, T>(taps, pass, o).make(carry, pass, taps, dst + (o - begin));
-    o = first;
+    // Outputs from `from` up to `to`, whose windows may reach over an end.
+    const auto border = [&](std::int64_t from, std::int64_t to, const Border& known) HWY_ATTR {
+      if (packs) {
+        known.make(carry, pass, taps, dst + (from - begin));
+        for (std::int64_t o = from + L; o < to; o += L)
+          Border(taps, pass, o, true).make(carry, pass, taps, dst + (o - begin));
+      } else {
+        for (std::int64_t o = from; o < to; ++o)
+          single_output<false>(carry, pass, axis, taps.line(), o, dst + (o - begin));
+      }
+    };
+    if (begin < first) border(begin, HWY_MIN(first, end), low);
+    std::int64_t o = first;
     for (; o + U * L <= outside; o += U * L) whole_packs<Stride, U>(carry, pass, taps, o, dst + (o - begin));
     const std::int64_t rest = overlaps ? end : last;
-    for (; U > 1 && o < rest; o += L) {
+    for (; o < rest; o += L) {
       const std::int64_t at = HWY_MIN(o, rest - L);
       whole_packs<Stride, 1>(carry, pass, taps, at, dst + (at - begin));
     }
-    if (overlaps) {
-      if (U == 1 && o < end) whole_packs<Stride, 1>(carry, pass, taps, end - L, dst + (end - L - begin));
-    } else if (last < end) {
-      high.make(carry, pass, taps, dst + (last - begin));
-      for (o = last + L; o < end; o += L) BorderPack<Stride, C, T>(taps, pass, o).make(carry, pass, taps, dst + (o - begin));
-    }
-    if constexpr (C::is_winner) renumber(pass, begin, end, 1, dst);
+    if (!overlaps && last < end) border(last, end, high);
+    if constexpr (C::is_winner)
+      if (packs) renumber(pass, begin, end, 1, dst);
   }
 }
 
@@ -335,13 +349,14 @@ HWY_INLINE void lines_apart(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
   const C carry(pass);
   const Axis& axis = *pass.axis;
-  const bool across = Stride > 2 && !C::is_winner && axis.dilation == 1 && axis.size >= 2 * lanes<A>();
+  const std::int64_t long_enough = axis.out < lanes<A>() ? least_across : 2 * lanes<A>();
+  const bool across = Stride > 2 && !C::is_winner && C::inputs == 1 && axis.dilation == 1 && axis.size >= long_enough;
   if (!axis.irregular() && !across) return regular_lines<Stride, C, T>(carry, pass);
   for (std::int64_t row = 0; row < pass.rows; ++row) {
     const T* line = static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin;
     A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
     for (std::int64_t o = pass.begin; o < pass.end; ++o)
-      single_output(carry, pass, axis, line, o, dst + (o - pass.begin));
+      single_output<true>(carry, pass, axis, line, o, dst + (o - pass.begin));
   }
 }
 

@@ -187,10 +187,7 @@ HWY_INLINE std::int64_t lanes() {
 }
 
 template <class T>
-  requires std::is_same_v<T, Lane<T>>
-HWY_INLINE Pack<T> load(const T* p) {
-  return {hn::LoadU(Tag<T>(), p)};
-}
+requires std::is_same_v<T, Lane<T>> HWY_INLINE Pack<T> load(const T* p) { return {hn::LoadU(Tag<T>(), p)}; }
 // Halves come as their bits, half as wide as a pack of f32.
 using HalfBits = hn::Vec<hn::Rebind<std::uint16_t, Tag<float>>>;
 HWY_INLINE Pack<float> widen(HalfBits half, f16) {
@@ -212,8 +209,7 @@ HWY_INLINE Pack<float> widen(HalfBits half, bf16) {
   return {hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(hn::PromoteTo(wide, half)))};
 }
 template <class T>
-  requires std::is_same_v<T, f16> || std::is_same_v<T, bf16>
-HWY_INLINE Pack<float> load(const T* p) {
+requires std::is_same_v<T, f16> || std::is_same_v<T, bf16> HWY_INLINE Pack<float> load(const T* p) {
   const hn::Rebind<std::uint16_t, Tag<float>> half;
   return widen(hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)), T{});
 }
@@ -223,8 +219,8 @@ template <class T>
 using StorageTag = std::conditional_t<std::is_same_v<T, Lane<T>>, Tag<T>, hn::Rebind<std::uint16_t, Tag<float>>>;
 /// Whether masked loads leave alone what they do not load.
 template <class T>
-constexpr bool loads_masked = HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && std::is_same_v<T, Lane<T>> &&
-                                                         sizeof(T) >= 4);
+constexpr bool loads_masked = HWY_TARGET == HWY_AVX3 ||
+                              (HWY_TARGET == HWY_AVX2 && std::is_same_v<T, Lane<T>> && sizeof(T) >= 4);
 
 /// Lanes from <= i < to, which are at most the number of lanes.
 template <class T>

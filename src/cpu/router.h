@@ -28,8 +28,7 @@ class Router {
     const Extents& pooled = plan.geometry.pooled;
     for (int i = 0, level = 0; i < cells.rank(); ++i) {
       const RouteAxis axis{plan.geometry.kept_shape[i], outputs.data ? outputs.strides[i] : 0,
-                           offsets.data ? offsets.strides[i] : 0,
-                           cells.data ? cells.strides[i] : 0};
+                           offsets.data ? offsets.strides[i] : 0, cells.data ? cells.strides[i] : 0};
       if (level < pooled.size() && pooled[level] == i)
         levels_[static_cast<std::size_t>(level++)] = axis;
       else

@@ -114,7 +114,8 @@ struct RawRows {
   }
 };
 
-/// Rows of states, possibly in a ring, which come one pack at a time: long windows are swept. Their memory reaches a pack beyond every row.
+/// Rows of states, possibly in a ring, which come one pack at a time: long windows are swept. Their memory reaches a
+/// pack beyond every row.
 template <class C, class A>
 struct StateRows {
   static constexpr bool is_raw = false, in_flight = false;
@@ -207,9 +208,15 @@ void merge(const Pass& pass) {
       continue;
     }
     const std::int64_t first = span.first - pass.origin;
-    const StateRows<C, A> rows{
-        carry, static_cast<const A*>(pass.src), first < wrap ? first : first % wrap, span.count, step, wrap,
-        pass.step, pass.src_plane,              pass.id_scale};
+    const StateRows<C, A> rows{carry,
+                               static_cast<const A*>(pass.src),
+                               first < wrap ? first : first % wrap,
+                               span.count,
+                               step,
+                               wrap,
+                               pass.step,
+                               pass.src_plane,
+                               pass.id_scale};
     if (span.count <= group_cells)
       fold_row(carry, pass.len, dst, pass.dst_plane, FewStateRows<C, A>(rows));
     else
