@@ -219,7 +219,7 @@ TEST_F(SparsePool, RefusesWhatIsNoRequest) {
   error({"--p", "1"}, "--p is an option of lp, not of max");
   error({"--kernel", "2,x,2"}, "--kernel 2,x,2: 'x' is not a 64-bit integer");
   error({"--threads", "0"}, "--threads 0: at least 1");
-  error({"--mode", "median"}, "--mode median: sum, avg, max, min, smooth_max, lp");
+  error({"--mode", "median"}, "--mode median: max, min, sum, avg, smooth_max, lp");
   error({"--kernel", "0"}, "--kernel = 0: every kernel extent must be at least 1");
   error({"--kernel", "2,0,2"}, "--kernel[1] = 0: every kernel extent must be at least 1");
   error({"--kernel", "2,2"}, "--kernel = (2, 2): must be one integer or one per lattice axis, 3");
@@ -227,7 +227,7 @@ TEST_F(SparsePool, RefusesWhatIsNoRequest) {
   error({"--dilation", "-1"}, "--dilation = -1: every kernel dilation must be at least 1");
   error({"--policy", "minkowski", "--padding", "1"}, "--padding[0] = 1: policy minkowski has no padding, it must be 0");
   error({"--extent", "4,4,4"}, "--extent with --policy lattice: only policy dense has an extent");
-  error({"--policy", "dense", "--extent", "4"}, "--extent (4): must have one number per lattice axis, 3");
+  error({"--policy", "dense", "--extent", "4"}, "--extent (4,): must have one number per lattice axis, 3");
   error({"--policy", "dense", "--extent", "4,-1,4"}, "--extent[1] = -1: must be at least 0");
   error({"--policy", "dense", "--extent", "1,4,4"},
         "--extent[0] = 1: with padding 0 it must be at least 2, the reach of the kernel");
