@@ -28,11 +28,12 @@ class Runs {
   using I = IndexLane<A>;
   using Bits = std::uint64_t;
 
-  /// Whether a pack holds every target, and rows are without gaps. A group is folded from its first row to its last,
-  /// so longer targets, which are folded by groups, are not for here.
+  /// Whether a pack holds every target, none is empty, and rows are without gaps. A group is folded from its first row
+  /// to its last, so longer targets, which are folded by groups, are not for here.
   static HWY_INLINE bool apply(const RowPass& pass) {
     return pass.segments.offsets && !pass.segments.source && pass.x_step == pass.width && pass.y_step == pass.width &&
-           pass.segments.longest <= group_cells && pass.segments.longest * pass.width <= lanes<T>();
+           pass.segments.shortest >= 1 && pass.segments.longest <= group_cells &&
+           pass.segments.longest * pass.width <= lanes<T>();
   }
 
   HWY_INLINE Runs(const C& carry, const RowPass& pass)
@@ -42,16 +43,12 @@ class Runs {
         row_((Bits{1} << pass.width) - 1),
         before_{places(width_), places(2 * width_), places(4 * width_)} {}
 
-  /// Reduces targets of the pass and returns the first that is left over. Whole packs are read and written, so some at
-  /// the end are; and so are all from a block on in which one has no rows.
-  HWY_INLINE std::int64_t operator()() {
-    const std::int64_t reserve = (lanes<T>() + width_ - 1) / width_;
-    std::int64_t t = pass_.begin;
-    while (true) {
-      const std::int64_t n = HWY_MIN(block, pass_.end - reserve - t);
-      if (n <= 0 || pass_.segments.offsets[t + n] + reserve > pass_.segments.sources || !mark(t, n)) return t;
+  /// Reduces all targets of the pass.
+  HWY_INLINE void operator()() {
+    for (std::int64_t t = pass_.begin, n; t < pass_.end; t += n) {
+      n = HWY_MIN(block, pass_.end - t);
+      mark(t, n);
       reduce(t, n);
-      t += n;
     }
   }
 
@@ -59,21 +56,16 @@ class Runs {
   static constexpr std::int64_t block = 256;
   static constexpr std::int64_t room = block * static_cast<std::int64_t>(64 / sizeof(A)) + 192;
 
-  /// Marks the first lane of each of n targets, and of the one behind them; false if one of them has no rows.
-  HWY_INLINE bool mark(std::int64_t t, std::int64_t n) {
+  /// Marks the first lane of each of n targets, and of the one behind them.
+  HWY_INLINE void mark(std::int64_t t, std::int64_t n) {
     const std::int64_t* offsets = pass_.segments.offsets + t;
     const hn::ScalableTag<std::uint8_t> bytes;
     const auto step = static_cast<std::int64_t>(hn::Lanes(bytes));
     const std::int64_t end = ((offsets[n] - offsets[0]) * width_ / 64 + 2) * 64;
     for (std::int64_t i = 0; i < end; i += step) hn::Store(hn::Zero(bytes), bytes, marks_ + i);
     for (std::int64_t k = 0; k <= n; ++k) marks_[(offsets[k] - offsets[0]) * width_] = 1;
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < end; i += step) {
-      const auto marked = hn::Ne(hn::Load(bytes, marks_ + i), hn::Zero(bytes));
-      hn::StoreMaskBits(bytes, marked, bits_ + i / 8);
-      count += static_cast<std::int64_t>(hn::CountTrue(bytes, marked));
-    }
-    return count == n + 1;
+    for (std::int64_t i = 0; i < end; i += step)
+      hn::StoreMaskBits(bytes, hn::Ne(hn::Load(bytes, marks_ + i), hn::Zero(bytes)), bits_ + i / 8);
   }
 
   HWY_INLINE Bits bits_from(std::int64_t lane) const {
@@ -91,18 +83,28 @@ class Runs {
     const std::int64_t* offsets = pass_.segments.offsets + t;
     const T* x = static_cast<const T*>(pass_.x) + offsets[0] * width_;
     T* y = static_cast<T*>(pass_.y) + t * width_;
-    const std::int64_t end = (offsets[n] - offsets[0]) * width_;
+    const std::int64_t L = lanes<T>(), end = (offsets[n] - offsets[0]) * width_;
+    // Of x and of the results from here on. A pack is written as a whole where others are written behind it later.
+    const std::int64_t readable = (pass_.segments.sources - offsets[0]) * width_;
+    std::int64_t writable = (pass_.end - t) * width_;
     // The first lanes of the rows that a pack holds, and of one more.
     Bits rows = 1;
-    for (std::int64_t lane = 0; lane + width_ <= lanes<T>(); lane += width_) rows = rows << width_ | 1;
+    for (std::int64_t lane = 0; lane + width_ <= L; lane += width_) rows = rows << width_ | 1;
     for (std::int64_t at = 0; at < end;) {
       const Bits begins = bits_from(at) & rows;
       // The last beginning in sight is that of a target which may not be whole.
       const int whole = 63 - std::countl_zero(begins);
       const Bits ends = begins >> width_;
-      const N value = folded(load(x + at), begins, rows & ~begins);
-      store(N{hn::Compress(value.v, flags(ends).m)}, y);
-      y += std::popcount(ends) * width_;
+      const N cells = HWY_LIKELY(at + L <= readable) ? load(x + at) : load_first(x + at, readable - at);
+      const N value = folded(cells, begins, rows & ~begins);
+      const N results{hn::Compress(value.v, flags(ends).m)};
+      const std::int64_t count = std::popcount(ends) * width_;
+      if (HWY_LIKELY(writable >= L))
+        store(results, y);
+      else
+        store_first(results, y, count);
+      y += count;
+      writable -= count;
       at += whole;
     }
   }

@@ -366,7 +366,7 @@ HWY_INLINE void for_targets(const RowPass& pass, const Fold& fold) {
 /// Targets [begin, end) of a pass.
 template <class C, class T, template <class, class> class Cells, template <class, class> class Sink>
 void reduce_segments(const RowPass& given) {
-  RowPass pass = given;  // a copy that no store through a pointer can change
+  const RowPass pass = given;  // a copy that no store through a pointer can change
   const C carry = make_carry<C>(pass);
   const Cells<C, T> cells(carry, pass);
   const Sink<C, T> sink{carry, pass};
@@ -375,7 +375,7 @@ void reduce_segments(const RowPass& given) {
   constexpr bool plain = std::is_same_v<Cells<C, T>, PlainCells<C, T>>;
   constexpr bool values = plain && std::is_same_v<Sink<C, T>, ValueSink<C, T>> && packs_in_flight<C>() > 1;
   if constexpr (values)
-    if (Runs<C, T>::apply(pass)) pass.begin = Runs<C, T>(carry, pass)();
+    if (Runs<C, T>::apply(pass)) return Runs<C, T>(carry, pass)();
   if constexpr (values || (plain && std::is_same_v<Sink<C, T>, WinnerSink<C, T>>)) {
     const bool brief = pass.segments.longest <= group_cells;
     if (brief && pass.width <= lanes<T>())
