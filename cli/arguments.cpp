@@ -39,6 +39,15 @@ void reject_value(std::string_view option, std::string_view text, std::string_vi
   throw std::invalid_argument(fmt::format("{} {}: {}", option, text, allowed));
 }
 
+std::string in_options(std::string text, const Words& words) {
+  if (text.starts_with('[')) text.erase(0, text.find("] ") + 2);
+  for (const auto& [word, option] : words) {
+    const std::size_t at = text.find(word);
+    if (at != std::string::npos && (at == 0 || text[at - 1] == ' ')) text.replace(at, word.size(), option);
+  }
+  return text;
+}
+
 Extents read_integers(std::string_view option, std::string_view text) {
   Extents values;
   for (const std::string_view part : split(text, ',')) {

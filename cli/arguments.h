@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,20 @@ Value read_name(std::string_view option, std::string_view text,
 
 /// Throws std::invalid_argument "--option value: allowed".
 [[noreturn]] void reject_value(std::string_view option, std::string_view text, std::string_view allowed);
+
+/// Words of the library and what stands for them on the command line.
+using Words = std::vector<std::pair<std::string_view, std::string>>;
+/// An error of the library without the function in brackets that it begins with, and in the words of the command line.
+std::string in_options(std::string text, const Words& words);
+/// Does work of the library; what that refuses is refused in such words.
+template <class Work>
+auto told_in(const Words& words, const Work& work) {
+  try {
+    return work();
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(in_options(error.what(), words));
+  }
+}
 
 /// Sets the number of threads for the whole run when the option was given.
 void use_threads(std::optional<int> threads);

@@ -49,9 +49,17 @@ EdgeDivisor read_edge_divisor(std::string_view option, const std::string& text) 
   }
 }
 
+Reducer read_reducer(std::string_view option, const std::string& text) {
+  try {
+    return parse_reducer(text);
+  } catch (const std::invalid_argument&) {
+    reject_value(option, text, reducer_names());
+  }
+}
+
 Reduction read_reduction(const Options& options) {
   Reduction reduction;
-  reduction.reducer = parse_reducer(options.mode);
+  reduction.reducer = read_reducer("--mode", options.mode);
   const Reducer reducer = reduction.reducer;
   require_reducer("--divisor", options.divisor, reducer, {Reducer::avg});
   require_reducer("--beta", options.beta, reducer, {Reducer::smooth_max});
@@ -92,6 +100,22 @@ void check_files(const Options& options) {
     reject_value("--out-coords", *options.out_coords, "features and coordinates cannot go into one file");
 }
 
+Words words_of(const Options& options) {
+  return {{"kernel.size", "--kernel"},
+          {"kernel.stride", "--stride"},
+          {"kernel.padding", "--padding"},
+          {"kernel.dilation", "--dilation"},
+          {"extent[", "--extent["},
+          {"extent (", "--extent ("},
+          {"extent with policy", "--extent with --policy"},
+          {"divisor =", "--divisor ="},
+          {"beta =", "--beta ="},
+          {"p =", "--p ="},
+          {"coalesce merges duplicates", "--duplicates merges those that do not"},
+          {"empty must be identity", "--empty must be identity"},
+          {"coords row", options.coords.value_or(options.input) + ": row"}};
+}
+
 SparseTensor make_tensor(const Options& options, const SparseRows& rows) {
   if (!options.duplicates) return SparseTensor(rows.coords, rows.feats);
   return SparseTensor::coalesced(rows.coords, rows.feats, read_name("--duplicates", *options.duplicates, merges));
@@ -112,10 +136,11 @@ void run(const Options& options) {
   io::OutputFile file(options.output);
   std::optional<io::OutputFile> coords_file;
   if (options.out_coords) coords_file.emplace(*options.out_coords);
-  const SparseTensor x = make_tensor(options, rows);
-  const Relation relation = relate(x.coordinates(), pooling.kernel, pooling.options);
+  const Words words = words_of(options);
+  const SparseTensor x = told_in(words, [&] { return make_tensor(options, rows); });
+  const Relation relation = told_in(words, [&] { return relate(x.coordinates(), pooling.kernel, pooling.options); });
   progress.say("pooling " + options.input);
-  const SparseTensor y = pool(x, relation, pooling.reduction);
+  const SparseTensor y = told_in(words, [&] { return pool(x, relation, pooling.reduction); });
   const Array feats = stored_features(y, pooling.reduction.reducer, rows.type);
 
   progress.say("writing " + options.output);

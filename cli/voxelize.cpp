@@ -118,7 +118,8 @@ SparseTensor merge(const Options& options, const Grid& grid, const io::PointClou
     for (std::size_t r = 0; r < n; ++r) values[r * width + column] = numbers.values<double>()[points.valid[r]];
     ++column;
   }
-  return SparseTensor::coalesced(coords, feats, mode);
+  return told_in({{"coordinates (batch first)", "--voxel " + options.voxel + ": voxels (0, x, y, z)"}},
+                 [&] { return SparseTensor::coalesced(coords, feats, mode); });
 }
 
 // The merged rows with the names and types that the cloud had.

@@ -6,6 +6,7 @@
 
 #include <cenote/cenote.h>
 
+#include "core/memory.h"
 #include "support/arrays.h"
 #include "support/clouds.h"
 
@@ -262,6 +263,12 @@ TEST(Relation, loading_checks_every_edge) {
   EXPECT_EQ(load([](auto& a) { a.kernel_id.template values<std::int32_t>()[0] = 3; }),
             "[Relation::load] kernel_id[0] = 3: must be at least 0 and below 3");
   EXPECT_NE(load([](auto& a) { a.out_row.template values<std::int32_t>()[0] = 2; }).find("sorted"), std::string::npos);
+  EXPECT_EQ(
+      load([](auto& a) { a.in_row.template values<std::int32_t>()[0] = 2; }),
+      "[Relation::load] edge 0 is between input row 2 at (0, 2) and output row 0 at (0, 0): not where kernel id 1 "
+      "leads");
+  EXPECT_NE(load([](auto& a) { a.coords.template values<std::int32_t>()[5] = 7; }).find("edge 5"), std::string::npos);
+  EXPECT_NE(load([](auto& a) { a.kernel.template values<std::int64_t>()[3] = 2; }).find("edge 1"), std::string::npos);
   EXPECT_NE(load([](auto& a) { a.kernel_id = Array(Type::i32, {2}); }).find("kernel_id is i32 of shape (2,)"),
             std::string::npos);
   EXPECT_NE(load([](auto& a) { a.facts.template values<std::int64_t>()[0] = 4; }).find("3 rows"), std::string::npos);
@@ -269,6 +276,19 @@ TEST(Relation, loading_checks_every_edge) {
   EXPECT_NE(load([](auto& a) { a.kernel.template values<std::int64_t>()[0] = 0; }).find("at least 1"),
             std::string::npos);
   EXPECT_NE(load([](auto& a) { a.in_row = Array(Type::i64, {7}); }).find("must be i32"), std::string::npos);
+}
+
+TEST(Relation, more_outputs_than_memory_are_an_error_about_their_number) {
+  if (machine_memory() >> 30 > 30) GTEST_SKIP() << "this machine might hold them";
+  const auto point = coordinates({{0, 0, 0, 0}}, 3);
+  try {
+    relate(point, {.size = 1280, .stride = 1}, {.policy = Policy::dense});
+    FAIL() << "two billion output rows were made";
+  } catch (const Unsupported& error) {
+    EXPECT_NE(std::string(error.what()).find("[relate] 2097152000 output rows: they need at least 31 GiB of memory"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Relation, kernels_that_are_none_are_rejected) {

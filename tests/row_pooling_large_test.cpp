@@ -14,6 +14,7 @@
 
 #include "support/arrays.h"
 #include "support/clouds.h"
+#include "support/machine.h"
 #include "support/row_oracle.h"
 
 namespace cenote::test {
@@ -149,6 +150,87 @@ TEST(LargeRowPooling, ManyRowsAreTheSameForAnyNumberOfThreads) {
       const Array x = drawn({rows->rows(), 3}, kernel.size.values()[0] == 2 ? Type::f32 : Type::f16, Data::few, 1);
       for (const Reducer reducer : all_reducers)
         check_large(RowPooling(relation, {.reducer = reducer}), edges, relation.volume(), x);
+    }
+  }
+}
+
+/// The first columns of an array of rows.
+Array first_columns(const Array& rows, std::int64_t width) {
+  View part = rows;
+  part.shape[1] = width;
+  return Array(part);
+}
+
+void check_widths(const RowPooling& pooling, const Array& x) {
+  const Array y = pooling(x);
+  const bool picks = pooling.reduction().reducer == Reducer::max || pooling.reduction().reducer == Reducer::min;
+  const Array winners = picks ? pooling.with_rows(x).rows : Array();
+  for (const std::int64_t width : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
+    const Array part = first_columns(x, width);
+    const std::string what = std::string(name(pooling.reduction().reducer)) + " of " + std::string(name(x.type())) +
+                             " " + to_string(part.shape()) + " on " + simd_target();
+    // Which of two NaNs a sum keeps is up to the compiler; everything else is exact.
+    EXPECT_TRUE(holds(pooling(part), {y.shape()[0], width}, numbers(first_columns(y, width)))) << what;
+    if (!picks) continue;
+    const PooledRows found = pooling.with_rows(part);
+    EXPECT_TRUE(same_bits(found.values, first_columns(y, width))) << what;
+    EXPECT_TRUE(same_bits(found.rows, first_columns(winners, width))) << what;
+  }
+}
+
+TEST(LargeRowPooling, AChannelHasTheSameBitsHoweverManyStandBesideIt) {
+  const auto points = surface(1500);
+  for (const std::string& target : targets_under_test()) {
+    for (const auto& rows : {points, points->sorted()}) {
+      const Relation relation = relate(rows, {2, 2});
+      ASSERT_EQ(relation.contiguous(), rows != points);
+      for (const Type type : {Type::f16, Type::bf16, Type::f32, Type::f64})
+        for (const Data data : {Data::special, Data::any_exponent})
+          for (const Reducer reducer : all_reducers) {
+            const Machine machine(target, type == Type::f32 ? 3 : 1);
+            check_widths(RowPooling(relation, {.reducer = reducer}), drawn({rows->rows(), 130}, type, data, 1));
+          }
+    }
+  }
+}
+
+TEST(LargeRowPooling, NaNsOfShortRowsHaveTheSameBitsForAnyNumberOfThreads) {
+  const auto rows = surface(20000)->sorted();
+  const Relation relation = relate(rows, {2, 2});
+  for (const std::string& target : targets_under_test()) {
+    for (const std::int64_t channels : {1, 2, 3, 17}) {
+      const Array x = drawn({rows->rows(), channels}, Type::f32, Data::special, 1);
+      for (const Reducer reducer : all_reducers) {
+        const RowPooling pooling(relation, {.reducer = reducer});
+        const auto on = [&](int threads) {
+          const Machine machine(target, threads);
+          return bytes_of(pooling(x));
+        };
+        const auto alone = on(1);
+        EXPECT_EQ(on(2), alone) << name(reducer) << " of " << channels << " channels on " << target;
+        EXPECT_EQ(on(7), alone) << name(reducer) << " of " << channels << " channels on " << target;
+      }
+    }
+  }
+}
+
+TEST(LargeRowPooling, SomeOfManyShortBatchesMayBeEmpty) {
+  std::mt19937_64 random(5);
+  std::vector<Row> rows;
+  for (std::int64_t b = 0; b < 900; ++b)
+    for (auto i = static_cast<std::int64_t>(b < 600 ? random() % 8 + 1 : random() % 9); i > 0; --i)
+      rows.push_back({b, i});
+  const auto coords = coordinates(rows, 1);
+  const auto relation = reference::sparse_global(rows, coords->batch_size());
+  for (const std::string& target : targets_under_test()) {
+    for (const std::int64_t channels : {1, 2, 3, 20}) {
+      const Machine machine(target, 2);
+      const Array x = drawn({coords->rows(), channels}, Type::f32, Data::few, 1);
+      for (const Reducer reducer : all_reducers) {
+        const Reduction reduction{.reducer = reducer, .empty = Empty::identity};
+        const RowOracle oracle(reduction, relation, 1, x);
+        EXPECT_EQ(mismatch(oracle.values(), RowPooling::global(coords, reduction)(x)), "") << name(reducer);
+      }
     }
   }
 }

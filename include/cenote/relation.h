@@ -66,8 +66,8 @@ struct RelationArrays {
 /// threads at once. Arrays that a route does not need are made when they are first asked for.
 class Relation {
  public:
-  /// Checks that the arrays fit each other and the number of the input's rows; throws std::invalid_argument where an
-  /// edge is out of range or out of order. That the edges are those of the kernel is not checked.
+  /// Checks that the arrays fit each other and the input; throws std::invalid_argument where an edge is out of range,
+  /// out of order, or not where its kernel id leads. That no edge is missing is not checked.
   static Relation load(std::shared_ptr<const Coordinates> input, const RelationArrays& arrays);
   RelationArrays save() const;
 

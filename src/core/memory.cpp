@@ -2,7 +2,9 @@
 #include "core/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -20,6 +22,11 @@ void* allocate_memory(std::size_t bytes) {
   if (large) madvise(memory, rounded, MADV_HUGEPAGE);
 #endif
   return memory;
+}
+
+std::size_t machine_memory() noexcept {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) : SIZE_MAX;
 }
 
 }  // namespace cenote

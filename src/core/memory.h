@@ -8,4 +8,7 @@ namespace cenote {
 /// At least `bytes` bytes, not initialised, to be given back with std::free. Throws std::bad_alloc.
 void* allocate_memory(std::size_t bytes);
 
+/// The bytes of memory that this machine has.
+std::size_t machine_memory() noexcept;
+
 }  // namespace cenote

@@ -9,6 +9,7 @@
 #endif
 
 #include "cpu/fold-inl.h"
+#include "cpu/runs-inl.h"
 #include "cpu/segments.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -302,19 +303,87 @@ struct RowFold {
   }
 };
 
-/// Targets [begin, end) of a pass.
-template <class C, class T, template <class, class> class Cells, template <class, class> class Sink>
-void reduce_segments(const RowPass& pass) {
-  const C carry = make_carry<C>(pass);
-  const Cells<C, T> cells(carry, pass);
-  const Sink<C, T> sink{carry, pass};
-  const RowFold<C, T, Cells<C, T>, Sink<C, T>> fold_row{pass, carry, cells, sink};
+/// Targets of at most group_cells rows, which have at most P packs each, without a branch for every row: where there
+/// are fewer rows the last one is read again, and not folded, unless the reducer picks and so sees no difference.
+template <int P, class C, class T, class Cells, class Sink>
+struct BriefFold {
+  using I = IndexLane<Lane<T>>;
+  const RowFold<C, T, Cells, Sink>& fold;
+  // Rows shorter than a pack are read and written as whole packs where others follow, which are written later.
+  std::int64_t reserve = (lanes<T>() + fold.pass.width - 1) / fold.pass.width;
+  std::int64_t last_read = lies_dense() ? fold.pass.segments.sources - reserve : -1;
+  std::int64_t last_written = fold.pass.y_step == fold.pass.width ? fold.pass.end - reserve : -1;
+
+  HWY_INLINE bool lies_dense() const { return !fold.pass.segments.source && fold.pass.x_step == fold.pass.width; }
+
+  HWY_INLINE void operator()(std::int64_t t, Edges edges) const {
+    if (HWY_UNLIKELY(edges.count == 0)) return fold(t, edges);
+    const std::int64_t L = lanes<T>(), width = fold.pass.width, last = edges.first + edges.count - 1;
+    const std::int64_t n = last <= last_read ? L : HWY_MIN(L, width);
+    const auto cell = [&](std::int64_t e, int u) CENOTE_INLINED { return fold.cells(t, e, place(u), n); };
+    typename C::State state[P];
+    each<P>([&](int u) CENOTE_INLINED { state[u] = cell(edges.first, u); });
+    const auto step = [&](int j) CENOTE_INLINED {
+      const std::int64_t e = HWY_MIN(edges.first + j, last);
+      each<P>([&](int u) CENOTE_INLINED {
+        const typename C::State next = fold.carry.combine(state[u], cell(e, u));
+        if constexpr (picks)
+          state[u] = next;
+        else
+          state[u] = choose(broadcast(static_cast<I>(j + 1)) <= broadcast(static_cast<I>(edges.count)), next, state[u]);
+      });
+    };
+    step(1), step(2), step(3);
+    if (edges.count > 4) step(4), step(5), step(6), step(7);
+    const std::int64_t written = t <= last_written ? L : HWY_MIN(L, width);
+    each<P>([&](int u) CENOTE_INLINED { fold.finish(state[u], t, edges, place(u), written); });
+  }
+
+ private:
+  static constexpr bool picks = [] {
+    if constexpr (C::is_winner)
+      return true;
+    else
+      return decltype(C::reducer)::picks;
+  }();
+  /// The last pack of a row overlaps the one before it.
+  HWY_INLINE std::int64_t place(int u) const {
+    return HWY_MIN(u * lanes<T>(), HWY_MAX(fold.pass.width - lanes<T>(), 0));
+  }
+};
+
+/// Targets [begin, end) of a pass, each by fold(t, edges).
+template <class T, class Fold>
+HWY_INLINE void for_targets(const RowPass& pass, const Fold& fold) {
   const Ahead<T> ahead(pass);
   for (std::int64_t t = pass.begin; t < pass.end; ++t) {
     const Edges edges = edges_of(pass.segments, t);
     ahead(edges);
-    fold_row(t, edges);
+    fold(t, edges);
   }
+}
+
+/// Targets [begin, end) of a pass.
+template <class C, class T, template <class, class> class Cells, template <class, class> class Sink>
+void reduce_segments(const RowPass& given) {
+  const RowPass pass = given;  // a copy that no store through a pointer can change
+  const C carry = make_carry<C>(pass);
+  const Cells<C, T> cells(carry, pass);
+  const Sink<C, T> sink{carry, pass};
+  const RowFold<C, T, Cells<C, T>, Sink<C, T>> fold{pass, carry, cells, sink};
+  // Short targets have ways of their own, where values or winners are asked for and states are small.
+  constexpr bool plain = std::is_same_v<Cells<C, T>, PlainCells<C, T>>;
+  constexpr bool values = plain && std::is_same_v<Sink<C, T>, ValueSink<C, T>> && packs_in_flight<C>() > 1;
+  if constexpr (values)
+    if (Runs<C, T>::apply(pass)) return Runs<C, T>(carry, pass)();
+  if constexpr (values || (plain && std::is_same_v<Sink<C, T>, WinnerSink<C, T>>)) {
+    const bool brief = pass.segments.longest <= group_cells;
+    if (brief && pass.width <= lanes<T>())
+      return for_targets<T>(pass, BriefFold<1, C, T, Cells<C, T>, Sink<C, T>>{fold});
+    if (brief && pass.width <= 2 * lanes<T>())
+      return for_targets<T>(pass, BriefFold<2, C, T, Cells<C, T>, Sink<C, T>>{fold});
+  }
+  for_targets<T>(pass, fold);
 }
 
 template <class C, class T, template <class, class> class Cells, template <class, class> class Sink>

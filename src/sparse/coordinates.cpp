@@ -3,7 +3,11 @@
 
 #include <cstring>
 #include <numeric>
+#include <sstream>
 
+#include <cenote/error.h>
+
+#include "core/memory.h"
 #include "core/reject.h"
 #include "core/views.h"
 #include "sparse/store.h"
@@ -83,6 +87,16 @@ Buffer<Item<K>> sorted_items(const KeyCodec& codec, const Rows& rows) {
 
 void check_output_rows(std::string_view caller, std::int64_t rows) {
   if (rows > most_rows) reject(caller, rows, " output rows: there may be at most ", most_rows);
+  check_fits(caller, rows, 24);  // a point, where its edges begin, and an edge
+}
+
+void check_fits(std::string_view caller, std::int64_t rows, std::size_t bytes) {
+  const std::size_t needed = static_cast<std::size_t>(rows) * bytes;
+  if (needed <= machine_memory()) return;
+  std::ostringstream text;
+  text << '[' << caller << "] " << rows << " output rows: they need at least " << (needed >> 30)
+       << " GiB of memory, and this machine has " << (machine_memory() >> 30);
+  throw Unsupported(text.str());
 }
 
 std::shared_ptr<const Coordinates> made_coordinates(Array rows, const Range& range, std::int64_t batch_size) {

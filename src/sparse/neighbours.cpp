@@ -10,21 +10,20 @@
 namespace cenote::sparse {
 namespace {
 
-/// Where edges go; or, without memory, how many there are.
-template <bool write>
+/// An input row and the kernel id by which an output has found it.
+struct Tie {
+  std::int32_t row, id;
+};
+
+/// Where ties go, one after the other.
 struct Writer {
-  std::int32_t* in_row = nullptr;
-  std::int32_t* kernel_id = nullptr;
-  std::int64_t count = 0;
+  Tie* next = nullptr;
 
   void put(std::int32_t row, std::int64_t id) noexcept { put_if(true, row, id); }
   /// Writes in any case, without a branch, and keeps what was written if the condition holds.
   void put_if(bool keep, std::int32_t row, std::int64_t id) noexcept {
-    if constexpr (write) {
-      in_row[count] = row;
-      kernel_id[count] = static_cast<std::int32_t>(id);
-    }
-    count += keep;
+    *next = {row, static_cast<std::int32_t>(id)};
+    next += keep;
   }
 };
 
@@ -34,8 +33,8 @@ struct OutputBlock {
   std::int32_t row[block_rows];
   std::int64_t size = 0;
 
-  template <class Search, bool write>
-  void search(Search& search, std::int64_t i, Writer<write>& writer) const {
+  template <class Search>
+  void search(Search& search, std::int64_t i, Writer& writer) const {
     std::int64_t o[max_columns];
     for (int a = 0; a < max_columns; ++a) o[a] = coords[a][i];
     search(o, writer);
@@ -96,8 +95,7 @@ class SortedSearch {
     }
   }
 
-  template <bool write>
-  void operator()(const std::int64_t* o, Writer<write>& writer) {
+  void operator()(const std::int64_t* o, Writer& writer) {
     if (!window_.move(o)) return;
     if (scan_)
       scan(writer);
@@ -127,9 +125,8 @@ class SortedSearch {
   bool repeats(std::int64_t at) const noexcept { return at > 0 && items_[at].key == items_[at - 1].key; }
 
   /// All lines of a window that is in range as a whole and has short lines: the common case, without branches in it.
-  template <bool write>
-  void walk_whole(Writer<write>& writer) noexcept {
-    Writer<write> local = writer;  // a copy that no store through a pointer can change
+  void walk_whole(Writer& writer) noexcept {
+    Writer local = writer;  // a copy that no store through a pointer can change
     const Item<K>* const items = items_.data();
     const K* const line_key = line_key_.data();
     std::int64_t* const cursor = cursor_.data();
@@ -156,8 +153,7 @@ class SortedSearch {
     writer = local;
   }
 
-  template <bool write>
-  void walk(K start, std::int64_t line, Writer<write>& writer) noexcept {
+  void walk(K start, std::int64_t line, Writer& writer) noexcept {
     const auto& taps = window_[last_];
     const K span = static_cast<K>(static_cast<K>(dilation_) * static_cast<K>(taps.count - 1));
     const K end = static_cast<K>(start + span);
@@ -172,8 +168,7 @@ class SortedSearch {
     }
   }
 
-  template <bool write>
-  void scan(Writer<write>& writer) noexcept {
+  void scan(Writer& writer) noexcept {
     K end = window_.key();
     for (int a = 1; a <= last_; ++a)
       end = static_cast<K>(end + static_cast<K>(window_.step(a) * static_cast<K>(window_[a].count - 1)));
@@ -209,8 +204,7 @@ class HashedSearch {
   HashedSearch(const Shape& shape, const Range& range, const KeyCodec& codec, const Table<K>& table)
       : shape_(shape), window_(shape, codec, range), table_(table) {}
 
-  template <bool write>
-  void operator()(const std::int64_t* o, Writer<write>& writer) {
+  void operator()(const std::int64_t* o, Writer& writer) {
     if (!window_.move(o)) return;
     waiting_ = 0;
     for_taps(window_, shape_, shape_.columns - 1, [&](K key, std::int64_t id) {
@@ -225,8 +219,7 @@ class HashedSearch {
  private:
   static constexpr int batch = 64;
 
-  template <bool write>
-  void look_up(Writer<write>& writer) {
+  void look_up(Writer& writer) {
     for (int i = 0; i < waiting_; ++i)
       if (const std::int32_t row = table_.find(keys_[i]); row >= 0) writer.put(row, ids_[i]);
     waiting_ = 0;
@@ -240,100 +233,112 @@ class HashedSearch {
   std::int32_t ids_[batch];
 };
 
-/// Walks through all outputs: visit(search, block) for every block, with one search per chunk.
-template <class Outputs, class MakeSearch, class MakeVisit>
-void for_blocks(const Outputs& outputs, std::int64_t count, const MakeSearch& make_search,
-                const MakeVisit& make_visit) {
-  for_chunks(Chunks::of(count, 1 << 12), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+/// Memory for ties that grows by slabs, so that what was written stays where it is.
+class Slabs {
+ public:
+  /// Room for n more ties and for one more that is not kept.
+  Tie* room(std::int64_t n) {
+    if (n >= left_) {
+      left_ = std::max(grown_, n + 1);
+      grown_ = std::min(2 * grown_, largest);
+      next_ = slabs_.emplace_back(left_ + spare).data();
+    }
+    return next_;
+  }
+  void keep(const Tie* end) noexcept {
+    left_ -= end - next_;
+    next_ += end - next_;
+  }
+  /// Ties behind the last one of a slab that may be read.
+  static constexpr std::int64_t spare = 8;
+
+ private:
+  static constexpr std::int64_t largest = 1 << 22;
+  std::vector<Buffer<Tie>> slabs_;
+  Tie* next_ = nullptr;
+  std::int64_t left_ = 0, grown_ = 1 << 12;
+};
+
+/// What one output has found.
+struct Ties {
+  const Tie* first;
+  std::int64_t count;
+};
+
+/// Searches for all outputs, in the order that suits the search, and writes down for each row what it has found; `most`
+/// is the most that any of them can find.
+template <class Outputs, class MakeSearch>
+std::vector<Slabs> find_ties(const Outputs& outputs, Buffer<Ties>& ties, std::int64_t most,
+                             const MakeSearch& make_search) {
+  const Chunks chunks = Chunks::of(ties.size(), 1 << 12);
+  std::vector<Slabs> slabs(static_cast<std::size_t>(chunks.count));
+  for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
+    Slabs& mine = slabs[static_cast<std::size_t>(c)];
     auto search = make_search();
-    auto visit = make_visit();
     const auto block = std::make_unique<OutputBlock>();
     for (std::int64_t at = first; at < last; at += block_rows) {
       block->size = std::min(block_rows, last - at);
       outputs.load(at, block->size, *block);
-      visit(search, *block);
+      constexpr std::int64_t ahead = 16;
+      for (std::int64_t i = 0; i < block->size; ++i) {
+        if (i + ahead < block->size) __builtin_prefetch(&ties[block->row[i + ahead]], 1);
+        Tie* const start = mine.room(most);
+        Writer writer{start};
+        block->search(search, i, writer);
+        ties[block->row[i]] = {start, writer.next - start};
+        mine.keep(writer.next);
+      }
     }
   });
+  return slabs;
 }
 
-/// Writes edges of a few outputs one after the other, and then moves them to their rows, which lie anywhere: moving
-/// many at once lets memory work on all of them, where edge by edge each would be waited for.
-class Mover {
- public:
-  Mover(const std::int64_t* offsets, std::int32_t* in_row, std::int32_t* kernel_id)
-      : offsets_(offsets), in_row_(in_row), kernel_id_(kernel_id) {}
+/// Takes ties apart, a few at a time whether there are so many or not as long as others follow.
+void take_apart(const Tie* ties, std::int64_t n, std::int64_t room, std::int32_t* in_row, std::int32_t* kernel_id) {
+  constexpr std::int64_t few = Slabs::spare;
+  std::int64_t e = 0;
+  for (; e < n && e + few <= room; e += few)
+    for (std::int64_t i = e; i < e + few; ++i) in_row[i] = ties[i].row, kernel_id[i] = ties[i].id;
+  for (; e < n; ++e) in_row[e] = ties[e].row, kernel_id[e] = ties[e].id;
+}
 
-  template <class Search>
-  void operator()(Search& search, const OutputBlock& block) {
-    for (std::int64_t first = 0; first < block.size; first += few)
-      move(search, block, first, std::min(few, block.size - first));
-  }
-
- private:
-  static constexpr std::int64_t few = 64;
-
-  template <class Search>
-  void move(Search& search, const OutputBlock& block, std::int64_t first, std::int64_t n) {
-    std::int64_t start[few], degree[few], sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      start[i] = offsets_[block.row[first + i]];
-      degree[i] = offsets_[block.row[first + i] + 1] - start[i];
-      sum += degree[i];
-      __builtin_prefetch(in_row_ + start[i], 1);
-      __builtin_prefetch(kernel_id_ + start[i], 1);
-    }
-    // One more, for what is written and not kept.
-    if (sum >= rows_.size()) {
-      rows_ = Buffer<std::int32_t>(2 * sum + 1);
-      ids_ = Buffer<std::int32_t>(2 * sum + 1);
-    }
-    Writer<true> writer{rows_.data(), ids_.data()};
-    for (std::int64_t i = 0; i < n; ++i) block.search(search, first + i, writer);
-    const std::int32_t *rows = rows_.data(), *ids = ids_.data();
-    for (std::int64_t i = 0; i < n; rows += degree[i], ids += degree[i], ++i) {
-      std::copy_n(rows, degree[i], in_row_ + start[i]);
-      std::copy_n(ids, degree[i], kernel_id_ + start[i]);
-    }
-  }
-
-  const std::int64_t* offsets_;
-  std::int32_t *in_row_, *kernel_id_;
-  Buffer<std::int32_t> rows_, ids_;
-};
-
-/// Searches twice, to count and to write: cheaper than to keep all edges until their places are known.
+/// All edges in the order of their outputs' rows. Searching writes ties as it finds them, and they are brought into
+/// order afterwards: reading here and there is cheaper than writing here and there, or than to search twice.
 template <class Outputs, class MakeSearch>
-Found collect(const Outputs& outputs, std::int64_t count, const MakeSearch& make_search) {
+Found collect(const Outputs& outputs, std::int64_t count, std::int64_t most, const MakeSearch& make_search) {
+  Buffer<Ties> ties(count);
+  const std::vector<Slabs> slabs = find_ties(outputs, ties, most, make_search);
   Found found{Array(Type::i64, {count + 1}), {}};
-  std::int64_t* offsets = found.row_offsets.template values<std::int64_t>().data();
+  std::int64_t* const offsets = found.row_offsets.template values<std::int64_t>().data();
   offsets[0] = 0;
-  for_blocks(outputs, count, make_search, [&] {
-    return [&](auto& search, const OutputBlock& block) {
-      for (std::int64_t i = 0; i < block.size; ++i) {
-        Writer<false> writer;
-        block.search(search, i, writer);
-        offsets[block.row[i] + 1] = writer.count;
-      }
-    };
-  });
-  for (std::int64_t i = 0; i < count; ++i) offsets[i + 1] += offsets[i];
+  for (std::int64_t i = 0; i < count; ++i) offsets[i + 1] = offsets[i] + ties[i].count;
   found.edges = {Array(Type::i32, {offsets[count]}), Array(Type::i32, {offsets[count]})};
-  std::int32_t* in_row = found.edges.in_row.template values<std::int32_t>().data();
-  std::int32_t* kernel_id = found.edges.kernel_id.template values<std::int32_t>().data();
-  for_blocks(outputs, count, make_search, [&] { return Mover(offsets, in_row, kernel_id); });
+  std::int32_t* const in_row = found.edges.in_row.template values<std::int32_t>().data();
+  std::int32_t* const kernel_id = found.edges.kernel_id.template values<std::int32_t>().data();
+  for_chunks(Chunks::of(count, 1 << 12), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+    constexpr std::int64_t ahead = 24;
+    for (std::int64_t i = first; i < last; ++i) {
+      if (i + ahead < last) {
+        __builtin_prefetch(ties[i + ahead].first);
+        __builtin_prefetch(ties[i + ahead].first + 8);
+      }
+      take_apart(ties[i].first, ties[i].count, offsets[last] - offsets[i], in_row + offsets[i], kernel_id + offsets[i]);
+    }
+  });
   return found;
 }
 
 template <class K, class Wide>
 Found search(std::string_view who, const Coordinates::Impl& in, const Coordinates::Impl& out, const Shape& shape,
              Engine engine, const KeyCodec& codec, const Buffer<Item<K>>& items) {
+  const std::int64_t most = std::min(shape.volume, items.size());
   if (engine == Engine::hashed) {
     Table<K> table(items.size());
     for (const Item<K>& item : items) table.insert(item.key, item.row);
-    return collect(InRowOrder{out.view()}, out.rows,
+    return collect(InRowOrder{out.view()}, out.rows, most,
                    [&] { return HashedSearch<K, Wide>(shape, in.range, codec, table); });
   }
-  return collect(InKeyOrder{out.index(who)}, out.rows,
+  return collect(InKeyOrder{out.index(who)}, out.rows, most,
                  [&] { return SortedSearch<K, Wide>(shape, in.range, codec, items); });
 }
 

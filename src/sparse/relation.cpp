@@ -209,6 +209,31 @@ void check_edges(const Relation::Impl& relation, const RelationArrays& arrays) {
   }
 }
 
+/// That every edge leads where its kernel id says: from output o to the input at o * stride + offset - padding, or, at
+/// a transposed relation, from the input to the output.
+void check_places(const Relation::Impl& relation, const Rows& inputs, const Rows& outputs,
+                  const RelationArrays& arrays) {
+  const Shape& shape = relation.shape;
+  const auto in = arrays.in_row.values<std::int32_t>(), out = arrays.out_row.values<std::int32_t>();
+  const auto id = arrays.kernel_id.values<std::int32_t>();
+  for_chunks(Chunks::of(arrays.in_row.size()), [&](std::int64_t, std::int64_t first, std::int64_t last) {
+    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e) {
+      const Rows &near = relation.transposed ? inputs : outputs, &far = relation.transposed ? outputs : inputs;
+      const std::int64_t from = relation.transposed ? in[e] : out[e], to = relation.transposed ? out[e] : in[e];
+      bool leads = near.at(from, 0) == far.at(to, 0);
+      std::int64_t rest = id[e];
+      for (int a = shape.columns - 1; a >= 1; rest /= shape[a--].size) {
+        const i128 offset = i128{shape[a].first + rest % shape[a].size} * shape[a].dilation - shape[a].padding;
+        leads = leads && i128{near.at(from, a)} * shape[a].stride + offset == far.at(to, a);
+      }
+      if (!leads)
+        reject(load_name, "edge ", e, " is between input row ", in[e], " at ", row_text(inputs, in[e]),
+               " and output row ", out[e], " at ", row_text(outputs, out[e]), ": not where kernel id ", id[e],
+               " leads");
+    }
+  });
+}
+
 Shape load_kernel(const Array& kernel, int dimension) {
   check_shape("kernel", kernel, Type::i64, {4, dimension});
   const auto row = [&](std::int64_t i) {
@@ -235,6 +260,11 @@ Relation Relation::load(std::shared_ptr<const Coordinates> input, const Relation
   impl->shape = load_kernel(arrays.kernel, input->dimension());
   impl->policy = static_cast<Policy>(facts[2]);
   impl->transposed = facts[3] == 1;
+  RelateOptions policy;
+  policy.policy = impl->policy;
+  apply_policy(load_name, impl->shape, policy);
+  if (impl->transposed)
+    for (Tap& tap : impl->shape.axis) tap.first = 0;
   CoordinateOptions options;
   options.batch_size = facts[1];
   impl->output = Coordinates::make(arrays.coords, options);
@@ -247,6 +277,7 @@ Relation Relation::load(std::shared_ptr<const Coordinates> input, const Relation
                                     std::pair("kernel_id", &arrays.kernel_id)})
     check_shape(what, *array, Type::i32, {impl->edge_count});
   check_edges(*impl, arrays);
+  check_places(*impl, input->impl().view(), impl->output->impl().view(), arrays);
   Array offsets = Array::zeros(Type::i64, {impl->outputs + 1});
   const auto start = offsets.values<std::int64_t>();
   for (const std::int32_t row : arrays.out_row.values<std::int32_t>()) ++start[static_cast<std::size_t>(row) + 1];
@@ -254,7 +285,7 @@ Relation Relation::load(std::shared_ptr<const Coordinates> input, const Relation
   impl->row_offsets_.set(std::move(offsets));
   impl->edges_.set({arrays.in_row, arrays.kernel_id});
   impl->route = "loaded";
-  impl->reason = "the edges were given as arrays and are in range";
+  impl->reason = "the edges were given as arrays, and each is where its kernel id leads";
   return Relation(std::move(input), std::move(impl));
 }
 

@@ -13,16 +13,26 @@ namespace {
 const std::int32_t* numbers(const Array& array) { return array.values<std::int32_t>().data(); }
 const std::int64_t* offsets_of(const Array& array) { return array.values<std::int64_t>().data(); }
 
-std::int64_t longest_segment(const Segments& segments) {
-  if (!segments.offsets) return 1;
+void measure_segments(Segments& segments) {
+  if (!segments.offsets) {
+    segments.longest = 1;
+    return;
+  }
   const Chunks chunks = Chunks::of(segments.targets, 1 << 16);
-  std::vector<std::int64_t> longest(static_cast<std::size_t>(chunks.count), 0);
+  std::vector<std::int64_t> longest(static_cast<std::size_t>(chunks.count), 0), shortest(longest.size(), INT64_MAX);
   for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
-    std::int64_t most = 0;
-    for (std::int64_t t = first; t < last; ++t) most = std::max(most, segments.offsets[t + 1] - segments.offsets[t]);
+    std::int64_t most = 0, fewest = INT64_MAX;
+    for (std::int64_t t = first; t < last; ++t) {
+      const std::int64_t edges = segments.offsets[t + 1] - segments.offsets[t];
+      most = std::max(most, edges);
+      fewest = std::min(fewest, edges);
+    }
     longest[static_cast<std::size_t>(c)] = most;
+    shortest[static_cast<std::size_t>(c)] = fewest;
   });
-  return longest.empty() ? 0 : *std::max_element(longest.begin(), longest.end());
+  if (longest.empty()) return;
+  segments.longest = *std::max_element(longest.begin(), longest.end());
+  segments.shortest = *std::min_element(shortest.begin(), shortest.end());
 }
 
 /// values[order[i]], for every i.
@@ -50,7 +60,7 @@ const Segments& Incidence::forward() const {
   return forward_
       .get([&] {
         Made made = relation_ ? related_forward() : batch_forward();
-        made.segments.longest = longest_segment(made.segments);
+        measure_segments(made.segments);
         return made;
       })
       .segments;
@@ -60,7 +70,7 @@ const Segments& Incidence::backward() const {
   return backward_
       .get([&] {
         Made made = relation_ ? related_backward() : batch_backward();
-        made.segments.longest = longest_segment(made.segments);
+        measure_segments(made.segments);
         return made;
       })
       .segments;

@@ -21,8 +21,8 @@ struct Segments {
   const std::int32_t* source = nullptr;
   /// The kernel id of each edge, where edges are weighed by it.
   const std::int32_t* id = nullptr;
-  /// The most edges of any target.
-  std::int64_t longest = 0;
+  /// The most and the fewest edges of any target.
+  std::int64_t longest = 0, shortest = 0;
 };
 
 /// Both directions between the inputs and the outputs of a row pooling, each found when it is first asked for.

@@ -30,8 +30,10 @@ struct Index {
 
 /// The most rows that a coordinate set may have: rows are numbered in 32 bits.
 inline constexpr std::int64_t most_rows = INT32_MAX;
-/// Throws std::invalid_argument for more output rows than that.
+/// Throws std::invalid_argument for more output rows than that, and Unsupported for more than this machine can hold.
 void check_output_rows(std::string_view who, std::int64_t rows);
+/// Throws Unsupported where rows of so many bytes each do not fit the memory of this machine.
+void check_fits(std::string_view who, std::int64_t rows, std::size_t bytes);
 
 }  // namespace sparse
 

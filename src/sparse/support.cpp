@@ -72,6 +72,8 @@ Buffer<Bare<K>> spread_keys(std::string_view who, std::int64_t n, i128 most, con
   });
   for (std::size_t c = 1; c < start.size(); ++c) start[c] += start[c - 1];
   if (start.back() > most) check_output_rows(who, start.back());
+  // The results, and as much to sort them or to take them over.
+  check_fits(who, start.back(), 2 * sizeof(Bare<K>));
   Buffer<Bare<K>> results(start.back());
   for_chunks(chunks, [&](std::int64_t c, std::int64_t first, std::int64_t last) {
     std::int64_t next = start[static_cast<std::size_t>(c)];
@@ -122,6 +124,7 @@ Array spread_rows(std::string_view who, const KeyCodec& from, const KeyCodec& to
     });
   });
   for (int a = 1; a < from.columns; ++a) keys = spread_axis(who, from, to, keys, a, spreads[Range::at(a)]);
+  check_output_rows(who, keys.size());
   static_assert(sizeof(Bare<K>) == sizeof(K));
   Buffer<K> plain(keys.size());
   for (std::int64_t i = 0; i < keys.size(); ++i) plain[i] = keys[i].key;

@@ -63,7 +63,7 @@ class Table {
   }
   void grow(u64 keys) {
     const Buffer<Slot> old = std::move(slots_);
-    allocate(std::bit_ceil(keys) * 4);
+    allocate(std::bit_ceil(keys) * 2);
     size_ = 0;
     for (const Slot& slot : old)
       if (slot.row >= 0) insert(slot.key, slot.row);

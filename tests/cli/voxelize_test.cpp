@@ -170,6 +170,11 @@ TEST_F(Voxelize, RefusesWhatIsNoRequest) {
   expect_error({"--voxel", "1"}, 2, "x.las: the name must end in .ply or .npy", "x.las");
   expect_error({"--voxel", "1e-300"}, 2,
                "--voxel 1e-300: vertex 0 is in voxel 2.5e+299 along x: an index must fit 64 bits");
+  write("x.npy", array<double>("<f8", "(2, 3)", {0, 0, 0, 0x1p60, 0x1p60, 0x1p60}));
+  expect_error({"--voxel", "1"}, 2,
+               "--voxel 1: voxels (0, x, y, z) in [0, 0] x [0, 1152921504606846976] x [0, 1152921504606846976] x [0, "
+               "1152921504606846976]: their keys need 183 bits and must fit 128",
+               "x.npy");
   expect_error({"--voxel", "1"}, 1, "z.ply: cannot open: No such file or directory", "z.ply");
   write("x.npy", floats("(3, 2)", counting(6)));
   expect_error({"--voxel", "1"}, 1, "x.npy: shape (3, 2): points are (points, 3 or more)", "x.npy");
