@@ -11,8 +11,24 @@
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t most_windows = 12;       // that hold one cell: more are sent sooner than asked
-constexpr std::int64_t stage_bytes = 4096;      // sums on their way out: a part of L1
+constexpr std::int64_t most_windows = 12;   // that hold one cell: more are sent sooner than asked
+constexpr std::int64_t stage_bytes = 4096;  // sums on their way out: a part of L1
+/// The last window that begins at or before a cell, and the cell's tap in it, which may be past its end.
+struct Place {
+  std::int64_t cell, window, tap;
+  static Place of(const Axis& axis, std::int64_t cell) {
+    const std::int64_t place = cell + axis.low, window = place / axis.stride - (place % axis.stride < 0);
+    return {cell, window, place - window * axis.stride};
+  }
+  void advance(const Axis& axis) {
+    ++cell;
+    if (++tap == axis.stride) {
+      tap = 0;
+      ++window;
+    }
+  }
+};
+
 constexpr std::int64_t task_bytes = 256 << 10;  // what one task should write at least
 
 }  // namespace
@@ -22,43 +38,31 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   std::int64_t windows = 1;
   for (std::size_t l = 0; l < router.depth(); ++l) {
     const Axis& axis = router.axis(l);
-    if (axis.adaptive) return false;
+    if (axis.adaptive || axis.dilation > 1) return false;
     windows *= std::min(most_windows + 1, (axis.size - 1) / axis.stride + 1);
   }
   const std::size_t last = router.depth() - 1;
   const bool lines = router.lanes().outputs == 1;
   const RouteAxis& inner = lines ? router.level(last) : router.lanes();
   const bool touching = inner.output_step == 1 && (inner.offset_step == 1 || !offsets.data) && inner.cell_step == 1;
-  return windows <= most_windows && touching && (!lines || router.axis(last).dilation == 1);
+  return windows <= most_windows && touching && (!lines || router.axis(last).stride <= most_phases);
 }
 
 Collector::Collector(const Router& router, const View& offsets, const View& gy, const MutableView& gx, double divisor)
     : router_(router), offsets_(offsets), gy_(gy), gx_(gx), lines_(router.lanes().outputs == 1), divisor_(divisor) {
   const std::size_t last = router.depth() - 1;
+  levels_ = lines_ ? last : last + 1;
   row_ = lines_ ? router.axis(last).n : router.lanes().outputs;
   std::int64_t taps = 1;
   for (std::size_t l = router.depth(); l-- > 0; taps *= router.axis(l).size) {
-    const Axis& axis = router.axis(l);
-    if (lines_ && l == last) {
-      for (std::int64_t cell = 0; cell < axis.stride; ++cell) {
-        const std::int64_t place = cell + axis.low;
-        const std::int64_t ahead = place / axis.stride - (place % axis.stride < 0), phase = place - ahead * axis.stride;
-        phases_.push_back({phase < axis.size ? (axis.size - 1 - phase) / axis.stride + 1 : 0, ahead, phase});
-      }
-      continue;
-    }
-    const Axis back = axis.transpose();
-    Level level{{0}, {}, taps};
-    for (std::int64_t cell = 0; cell < axis.n; ++cell) {
-      const Axis::Span span = back.span(cell);
-      for (std::int64_t i = 0; i < span.count; ++i) {
-        const std::int64_t output = span.first + i * back.step();
-        level.hits.push_back({output, (cell + axis.low - output * axis.stride) / axis.dilation});
-      }
-      level.first.push_back(static_cast<std::int64_t>(level.hits.size()));
-    }
-    rows_ *= axis.n;
-    levels_.insert(levels_.begin(), std::move(level));
+    taps_[l] = taps;
+    if (l < levels_) rows_ *= router.axis(l).n;
+  }
+  const Axis& axis = router.axis(last);
+  for (std::int64_t cell = 0; lines_ && cell < axis.stride; ++cell) {
+    const Place place = Place::of(axis, cell);
+    const std::int64_t windows = place.tap < axis.size ? (axis.size - 1 - place.tap) / axis.stride + 1 : 0;
+    phases_[static_cast<std::size_t>(cell)] = {windows, place.window, place.tap};
   }
 }
 
@@ -81,7 +85,7 @@ class Collector::Rows {
     const Axis& axis = all_.router_.axis(all_.router_.depth() - 1);
     start(begin);
     for (std::int64_t row = begin; row < end; ++row) {
-      const Stand& stand = stands_[all_.levels_.size()];
+      const Stand& stand = stands_[all_.levels_];
       if (staged_ > 0 && (stand.cell != to_ + staged_ || staged_ + all_.row_ > room_)) flush();
       if (staged_ == 0) to_ = stand.cell;
       collect_({stand.givers.data(), stand.count, all_.row_, stage_ + staged_ * lane_bytes_, all_.phases_.data(),
@@ -99,18 +103,22 @@ class Collector::Rows {
     std::array<Giver, most_windows> givers{};
   };
 
-  std::int64_t extent(std::size_t l) const { return static_cast<std::int64_t>(all_.levels_[l].first.size()) - 1; }
   void start(std::int64_t row) {
     slice_ = row / all_.rows_;
     row %= all_.rows_;
-    for (std::size_t l = all_.levels_.size(); l-- > 0; row /= extent(l)) cell_[l] = row % extent(l);
+    for (std::size_t l = all_.levels_; l-- > 0;) {
+      const Axis& axis = all_.router_.axis(l);
+      places_[l] = Place::of(axis, row % axis.n);
+      row /= axis.n;
+    }
     enter_slice();
   }
   void advance() {
-    std::size_t l = all_.levels_.size();
-    while (l-- > 0) {
-      if (++cell_[l] < extent(l)) return enter(l);
-      cell_[l] = 0;
+    for (std::size_t l = all_.levels_; l-- > 0;) {
+      const Axis& axis = all_.router_.axis(l);
+      places_[l].advance(axis);
+      if (places_[l].cell < axis.n) return enter(l);
+      places_[l] = Place::of(axis, 0);
     }
     ++slice_;
     enter_slice();
@@ -119,27 +127,31 @@ class Collector::Rows {
     const RouteAxis at = all_.router_.slice(slice_);
     stands_[0].cell = at.cell_step;
     stands_[0].count = 1;
-    stands_[0].givers[0] = {static_cast<const std::byte*>(all_.gy_.data) + at.output_step * bytes_,
-                            static_cast<const std::uint8_t*>(all_.offsets_.data) + at.offset_step, 0};
+    stands_[0].givers[0] = {
+        static_cast<const std::byte*>(all_.gy_.data) + at.output_step * bytes_,
+        all_.offsets_.data ? static_cast<const std::uint8_t*>(all_.offsets_.data) + at.offset_step : nullptr, 0};
     enter(0);
   }
   // Finds the outputs anew from level l on: every window of it beside every one of those outside.
   void enter(std::size_t l) {
-    for (; l < all_.levels_.size(); ++l) {
-      const Level& level = all_.levels_[l];
+    for (; l < all_.levels_; ++l) {
+      const Axis& axis = all_.router_.axis(l);
       const RouteAxis& steps = all_.router_.level(l);
+      const Place& place = places_[l];
       const Stand& from = stands_[l];
       Stand& to = stands_[l + 1];
-      const auto i = static_cast<std::size_t>(cell_[l]);
-      to.cell = from.cell + cell_[l] * steps.cell_step;
+      to.cell = from.cell + place.cell * steps.cell_step;
       to.count = 0;
+      std::int64_t first = 0;
+      while (place.tap + (first + 1) * axis.stride < axis.size) ++first;
       for (std::int64_t g = 0; g < from.count; ++g) {
         const Giver& giver = from.givers[static_cast<std::size_t>(g)];
-        for (std::int64_t h = level.first[i]; h < level.first[i + 1]; ++h) {
-          const Hit& hit = level.hits[static_cast<std::size_t>(h)];
+        for (std::int64_t back = first; back >= 0; --back) {
+          const std::int64_t output = place.window - back, tap = place.tap + back * axis.stride;
+          if (output < 0 || output >= axis.out || tap >= axis.size) continue;
           to.givers[static_cast<std::size_t>(to.count++)] = {
-              static_cast<const std::byte*>(giver.gy) + hit.output * steps.output_step * bytes_,
-              giver.offsets + hit.output * steps.offset_step, giver.offset + hit.tap * level.taps};
+              static_cast<const std::byte*>(giver.gy) + output * steps.output_step * bytes_,
+              giver.offsets ? giver.offsets + output * steps.offset_step : nullptr, giver.offset + tap * all_.taps_[l]};
         }
       }
     }
@@ -165,7 +177,7 @@ class Collector::Rows {
   std::int64_t lane_bytes_, bytes_, room_ = 0, staged_ = 0, to_ = 0, slice_ = 0;
   std::byte* stage_ = nullptr;
   bool stream_;
-  std::array<std::int64_t, max_rank> cell_{};
+  std::array<Place, max_rank> places_{};
   std::array<Stand, max_rank + 1> stands_{};
 };
 

@@ -1,7 +1,7 @@
 // gx by asking: every cell looks at the few windows that hold it.
 #pragma once
 
-#include <vector>
+#include <array>
 
 #include "cpu/collect.h"
 #include "cpu/router.h"
@@ -18,25 +18,17 @@ class Collector {
   void run() const;
 
  private:
-  /// A window that holds a cell, and the cell's tap in it.
-  struct Hit {
-    std::int64_t output, tap;
-  };
-  /// The windows that hold each cell of one level: those of cell i are hits[first[i]] up to hits[first[i + 1]].
-  struct Level {
-    std::vector<std::int64_t> first;
-    std::vector<Hit> hits;
-    std::int64_t taps;  // one step of a tap counts so much in an offset
-  };
+  static constexpr std::int64_t most_phases = 16;  // larger strides leave most cells alone
   class Rows;
 
   const Router& router_;
   const View& offsets_;
   const View& gy_;
   const MutableView& gx_;
-  std::vector<Level> levels_;  // those that are walked cell by cell: all, or all but the last
-  std::vector<Phase> phases_;  // of the last level, if
-  bool lines_;                 // lanes run along it
+  bool lines_;                                 // lanes run along the last level; then its
+  std::array<Phase, most_phases> phases_{};    //
+  std::size_t levels_;                         // that are walked cell by cell: all, or all but the last
+  std::array<std::int64_t, max_rank> taps_{};  // what one step of a tap counts in an offset
   double divisor_;
   std::int64_t row_ = 0;   // cells, or lanes, that are made at once
   std::int64_t rows_ = 1;  // of one slice

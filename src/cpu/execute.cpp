@@ -22,6 +22,7 @@ constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a t
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
 constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are kept until they are emitted
 constexpr std::int64_t rows_together = 4;         // outputs whose rows are read before they are merged
+constexpr std::int64_t most_phases = 16;          // larger strides leave most cells alone
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 
 /// The positions that outputs [begin, end) of an axis reach.
@@ -44,7 +45,7 @@ std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
 /// Whether every stride-th output of a transposed axis is the output of a regular one.
-bool has_phases(const Axis& axis) { return axis.transposed && axis.dilation == 1; }
+bool has_phases(const Axis& axis) { return axis.transposed && axis.dilation == 1 && axis.stride <= most_phases; }
 
 /// The axis of outputs first, first + stride, … of one that has phases. It has no cells where windows leave gaps.
 Axis phase_of(const Axis& axis, std::int64_t first) {

@@ -121,8 +121,8 @@ class LineTaps {
   }
   /// Which lanes of tap j lie on the line.
   HWY_INLINE Cut<Stride, T> cut(std::int64_t j, std::int64_t place) const {
-    const std::int64_t at = place + j * dilation_, most = lanes<A>() * stride();
-    return {lanes_over(HWY_MIN(HWY_MAX(-at, 0), most)), lanes_over(HWY_MIN(HWY_MAX(n_ - at, 0), most))};
+    const std::int64_t at = place + j * dilation_;
+    return {lanes_over(HWY_MAX(-at, 0)), lanes_over(HWY_MAX(n_ - at, 0))};
   }
 
  private:
@@ -131,8 +131,7 @@ class LineTaps {
   }
   /// How many lanes begin within so many cells.
   HWY_INLINE std::int64_t lanes_over(std::int64_t cells) const {
-    return Stride < 3 ? static_cast<std::int64_t>(static_cast<std::uint64_t>(cells + Stride - 1) / Stride)
-                      : (cells + stride() - 1) / stride();
+    return HWY_MIN(cells / stride() + (cells % stride() != 0), lanes<A>());
   }
 
   const C& carry_;

@@ -221,8 +221,6 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
   const std::size_t last = router.depth() - 1;
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const auto [inside, outside] = router.axis(last).interior();
-  std::vector<Axis::Span> spans;  // along the last level
-  for (std::int64_t o = 0; o < router.axis(last).out; ++o) spans.push_back(router.axis(last).span(o));
   const std::int64_t width = router.axis(last).size, known = taps > 0 && taps <= largest_table ? taps : 0;
   using Real = std::array<bool, largest_table>;
   // Whether the taps of the levels outside are real, for every offset of a row's windows.
@@ -245,7 +243,7 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
                                             std::int64_t begin, std::int64_t end, Offset) {
     Places o = outer;
     for (o[last] = begin; o[last] < end; ++o[last]) {
-      const Axis::Span& span = spans[static_cast<std::size_t>(o[last])];
+      const Axis::Span span = router.axis(last).span(o[last]);
       if (span.count == 0) continue;
       const auto* p = static_cast<const Offset*>(offsets.data) + row.offset_step + o[last] * level.offset_step;
       for (std::int64_t c = 0; c < lanes.outputs; ++c, p += lanes.offset_step) {
