@@ -154,9 +154,17 @@ class BorderPack {
   template <class A>
   HWY_NOINLINE void make(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, A* dst) const {
     typename C::State state[1];
+    const std::int64_t size = pass.axis->size;
     const auto tap = [&](std::int64_t r, std::int64_t j, int)
                          CENOTE_INLINED { return taps.part(r, j, place_, cuts_[j]); };
-    fold_rows<1>(carry, pass.fold, pass.axis->size, tap, state);
+    // In pairs where whole packs are: bits must not depend on where a line is cut.
+    const auto pair = [&](std::int64_t r, std::int64_t i, int u) CENOTE_INLINED {
+      return 2 * i + 1 == size ? tap(r, 2 * i, u) : carry.combine(tap(r, 2 * i, u), tap(r, 2 * i + 1, u));
+    };
+    if (Stride == 2 && C::inputs == 1 && pass.axis->dilation == 1)
+      fold_rows<1>(carry, pass.fold, (size + 1) / 2, pair, state);
+    else
+      fold_rows<1>(carry, pass.fold, size, tap, state);
     carry.store_state(state[0], dst, pass.dst_plane);
   }
 
@@ -218,13 +226,17 @@ HWY_INLINE void regular_lines(const C& carry, const Pass& pass) {
   const auto taps_of = [&](std::int64_t row) CENOTE_INLINED {
     return LineTaps<Stride, C, T>(carry, pass, static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin);
   };
-  // Packs [begin, first) and from `last` on reach over an end; the last whole one overlaps the one before it.
-  const std::int64_t first = inside > begin ? begin + (inside - begin + L - 1) / L * L : begin;
-  const std::int64_t last = first < outside ? first + (outside - first) / L * L : first;
-  const bool overlaps = last < end && end == outside && end - L >= HWY_MAX(inside, begin);
+  // Outputs [begin, first) and from `high` on may reach over an end. Others come in whole packs, the last of which
+  // overlaps the one before it where that is possible.
   using Border = BorderPack<Stride, C, T>;
-  const bool packs = Border::applies(axis), low_packs = begin < first && packs, high_packs = last < end && packs;
-  const Border low(taps_of(0), pass, begin, low_packs), high(taps_of(0), pass, last, high_packs && !overlaps);
+  const bool packs = Border::applies(axis);
+  const std::int64_t lowest = HWY_MAX(inside, begin), stop = packs ? end : outside;
+  const std::int64_t first = packs && inside > begin ? begin + (inside - begin + L - 1) / L * L : lowest;
+  const std::int64_t last = first < outside ? first + (outside - first) / L * L : first;
+  const bool overlaps = last < stop && stop == outside && stop - L >= lowest;
+  const std::int64_t rest = overlaps ? stop : last, high = HWY_MIN(rest, end);
+  const Border low_border(taps_of(0), pass, begin, packs && begin < first);
+  const Border high_border(taps_of(0), pass, high, packs && high < end);
   for (std::int64_t row = 0; row < pass.rows; ++row) {
     const auto taps = taps_of(row);
     A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
@@ -239,15 +251,14 @@ HWY_INLINE void regular_lines(const C& carry, const Pass& pass) {
           single_output<false>(carry, pass, axis, taps.line(), o, dst + (o - begin));
       }
     };
-    if (begin < first) border(begin, HWY_MIN(first, end), low);
+    if (begin < first) border(begin, HWY_MIN(first, end), low_border);
     std::int64_t o = first;
     for (; o + U * L <= outside; o += U * L) whole_packs<Stride, U>(carry, pass, taps, o, dst + (o - begin));
-    const std::int64_t rest = overlaps ? end : last;
     for (; o < rest; o += L) {
       const std::int64_t at = HWY_MIN(o, rest - L);
       whole_packs<Stride, 1>(carry, pass, taps, at, dst + (at - begin));
     }
-    if (!overlaps && last < end) border(last, end, high);
+    if (high < end) border(high, end, high_border);
     if constexpr (C::is_winner)
       if (packs) renumber(pass, begin, end, 1, dst);
   }
