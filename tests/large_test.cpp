@@ -86,5 +86,34 @@ TEST(LargeArrays, TilesOfPicturesAndOfChannels) {
   expect_tiles<std::uint8_t, float>(4098, 1);
 }
 
+// A single line is cut into as many pieces as there are threads: packs then begin elsewhere, and so do borders.
+TEST(LargeArrays, SumsOfOneLineDoNotDependOnWhereItIsCut) {
+  Array x(Type::f32, {50021});
+  std::uint32_t state = 7;
+  for (float& value : x.values<float>()) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 8) / 65536.0F;
+  }
+  for (const std::string& target : targets_under_test())
+    for (const std::int64_t size : {3, 4, 5, 7, 8, 11, 40})
+      for (const std::int64_t stride : {1, 2, 3})
+        for (const std::int64_t low : {0, 1, 2}) {
+          const Window window{.size = {size}, .stride = stride, .padding = {{low, low}}};
+          const auto both = [&](int threads) {
+            const Machine machine(target, threads);
+            const Array y = sum_pool(x, window);
+            Pooling pooling;
+            pooling.reducer = Reducer::avg;
+            pooling.region = window;
+            return std::pair(y, vjp(pooling, x).pullback(y));
+          };
+          const auto alone = both(1), together = both(5);
+          const std::string where =
+              target + ", " + std::to_string(size) + ", " + std::to_string(stride) + ", " + std::to_string(low);
+          EXPECT_TRUE(same_bits(alone.first, together.first)) << where;
+          EXPECT_TRUE(same_bits(alone.second, together.second)) << where;
+        }
+}
+
 }  // namespace
 }  // namespace cenote::test
