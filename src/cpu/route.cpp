@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
+constexpr std::int64_t long_window = 16;         // cells from which on neighbours mostly share a winner
 
 template <class Visit>
 void visit_offset_type(Type type, const Visit& visit) {
@@ -133,9 +134,24 @@ class Sums {
         const std::int64_t rest = tabled_ ? std::clamp(outside, plain, end) : end;
         for (std::int64_t w = begin; w < plain; ++w) one(w);
         const std::int64_t apart = axis.stride * steps_[last], first_cell = base - axis.low * steps_[last];
-        for (std::int64_t w = plain; w < rest; ++w)
-          add(first_cell + w * apart + distances_[static_cast<std::size_t>(offsets[(w - begin) * level.offset_step])],
-              size, values[static_cast<std::size_t>(w - begin)], sums);
+        const auto cell_of = [&](std::int64_t w) {
+          return first_cell + w * apart +
+                 distances_[static_cast<std::size_t>(offsets[(w - begin) * level.offset_step])];
+        };
+        if (axis.size < long_window)
+          for (std::int64_t w = plain; w < rest; ++w)
+            add(cell_of(w), size, values[static_cast<std::size_t>(w - begin)], sums);
+        else
+          // Neighbours mostly have the same winner: its sum stays in a register until another one comes.
+          for (std::int64_t w = plain; w < rest;) {
+            const std::int64_t cell = cell_of(w);
+            const bool ours = static_cast<std::uint64_t>(cell) < static_cast<std::uint64_t>(size);
+            A sum = ours ? sums[cell] : A{0};
+            do {
+              sum += values[static_cast<std::size_t>(w - begin)];
+            } while (++w < rest && cell_of(w) == cell);
+            if (ours) sums[cell] = sum;
+          }
         for (std::int64_t w = rest; w < end; ++w) one(w);
         o[last] = end;
         continue;
@@ -290,12 +306,14 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
       check_each(o, row, real, begin, end, type);
     check_each(o, row, real, end, out, type);
   };
+  std::array<std::pair<std::int64_t, std::int64_t>, max_rank> insides;
+  for (std::size_t l = 0; l < last; ++l) insides[l] = router.axis(l).interior();
   in_tasks(router.slices(), outputs_of_slice(router), [&](std::int64_t i) {
     visit_offset_type(offsets.type, [&](auto type) {
       router.rows(0, router.axis(0).out, router.slice(i), true, [&](const Places& o, const RouteAxis& row) {
         bool interior = true;
         for (std::size_t l = 0; l < last; ++l) {
-          const auto [begin, end] = router.axis(l).interior();
+          const auto [begin, end] = insides[l];
           interior = interior && o[l] >= begin && o[l] < end;
         }
         check(o, row, interior, type);

@@ -39,7 +39,9 @@ class Router {
     for (std::size_t i = 0; i < kept_count_; ++i) slices_ *= kept_[i].outputs;
     bool regular = true;
     taps_ = 1;
-    for (const Axis& axis : axes_) {
+    for (std::size_t l = 0; l < axes_.size(); ++l) {
+      const Axis& axis = axes_[l];
+      full_[l] = axis.dilation == 1 && axis.out > 0 && axis.span(0).count > 0 && axis.span(axis.out - 1).count > 0;
       regular = regular && !axis.adaptive;
       taps_ = regular && !__builtin_mul_overflow(taps_, axis.size, &taps_) ? taps_ : INT64_MAX;
     }
@@ -102,7 +104,8 @@ class Router {
     }
     return offset == 0;
   }
-  bool empty(std::size_t l, std::int64_t o) const { return axes_[l].span(o).count == 0; }
+  /// Whether window o along level l has no real cell.
+  bool empty(std::size_t l, std::int64_t o) const { return !full_[l] && axes_[l].span(o).count == 0; }
 
   /// Calls visit(o, at) for every row of outputs with o[0] in [begin, end): all levels but the last are fixed in o, and
   /// `at` is where the row begins, in outputs and offsets. Rows without a real cell are left out if `skip`.
@@ -133,6 +136,7 @@ class Router {
   std::array<RouteAxis, max_rank> kept_{}, levels_{};
   std::size_t kept_count_ = 0;
   RouteAxis lanes_;
+  std::array<bool, max_rank> full_{};  // every window has a real cell
   std::int64_t slices_ = 1, taps_ = 1;
   bool tabled_ = false;
 };
