@@ -69,6 +69,13 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
   std::array<Axis::Span, max_rank> spans{};
   for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].irregular();
   const Numbers any = numbers(spans, 0);
+  uniform_ = offsets_ && any.plain && layout.inner.beside == layout.inner.y;
+  for (int l = 0; l < layout.depth; ++l) {
+    const Axis& axis = layout.axes[static_cast<std::size_t>(l)];
+    const Loop& loop = layout.levels[static_cast<std::size_t>(l)];
+    uniform_ = uniform_ && loop.beside == loop.y && !axis.irregular() &&
+               axis.interior() == std::pair(std::int64_t{0}, axis.out);
+  }
   if (adaptive || any.plain || scale > largest_table) return;
   tabled_ = true;
   for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
@@ -132,7 +139,8 @@ void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64
   Scratch& scratch = Scratch::of_this_thread();
   const auto mark = scratch.mark();
   find_counts(begin, end, from, to);
-  if ((end - begin == 1 && whole_rows_) || (joined_rows_ && from == 0 && to == row_)) {
+  const bool run = (end - begin == 1 && whole_rows_) || (joined_rows_ && from == 0 && to == row_);
+  if (run) {
     finish(states, plane, 0, n, origin_.y + begin * layout.levels[0].y + tile_y() + from, 1);
   } else {
     const Loop& last = layout.levels[static_cast<std::size_t>(layout.depth - 1)];
@@ -149,7 +157,10 @@ void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64
   }
   if (e.plan_.index_type) {
     const std::byte* ids = states + plane * static_cast<std::int64_t>(size_of(e.plan_.lane_type));
-    each_line(begin, end, from, to, [&](const Line& line) { write_indices(line, ids); });
+    if (run && e.uniform_)
+      write_run(origin_.beside + begin * layout.levels[0].beside + tile_y() + from, ids, n);
+    else
+      each_line(begin, end, from, to, [&](const Line& line) { write_indices(line, ids); });
   }
   scratch.release(mark);
 }
@@ -260,6 +271,20 @@ void Emitter::Block::count_cells(const Line& line) {
     std::fill(counts, counts + len_, padded ? std::log(whole - inside) : divisor > 0 ? divisor : 1.0);
     counts += len_;
   }
+}
+
+// Numbers that are indices as they are, side by side.
+void Emitter::Block::write_run(std::int64_t to, const std::byte* ids, std::int64_t n) const {
+  visit_index_type(*emitter_->plan_.index_type, [&]<class Index>(Index) {
+    Index* dst = reinterpret_cast<Index*>(emitter_->indices_) + to;
+    const auto copy = [&](const auto* from) {
+      for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<Index>(from[i]);
+    };
+    if (size_of(emitter_->plan_.lane_type) == 4)
+      copy(reinterpret_cast<const std::int32_t*>(ids));
+    else
+      copy(reinterpret_cast<const std::int64_t*>(ids));
+  });
 }
 
 void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {

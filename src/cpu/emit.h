@@ -57,6 +57,7 @@ class Emitter {
   bool stream_;
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
+  bool uniform_ = false;  // a winner's number is its offset in every window, and indices lie as y does
   // spread() of every number, where it is the same for all windows and they have few cells
   static constexpr std::int64_t largest_table = 1024;
   std::array<std::int64_t, largest_table> table_;
@@ -83,6 +84,7 @@ class Emitter::Block {
   void read_cells(const Line& line);
   void find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to);
   void write_indices(const Line& line, const std::byte* ids) const;
+  void write_run(std::int64_t to, const std::byte* ids, std::int64_t n) const;
   template <class Index, class Id>
   void number_line(const Line& line, const Id* ids) const;
   double cells(int level, std::int64_t o, bool real) const;
