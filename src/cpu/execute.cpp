@@ -21,7 +21,7 @@ constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move a
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
 constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are kept until they are emitted
-constexpr std::int64_t rows_together = 4;         // outputs whose rows are read before they are merged
+constexpr std::int64_t read_together = 4096;      // bytes that are read before the rows that they make are merged
 constexpr std::int64_t most_phases = 16;          // larger strides leave most cells alone
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 
@@ -152,7 +152,9 @@ class Block {
     const std::int64_t outputs = l == 0 ? end_ - begin_ : axis.out;
     ring.outputs =
         std::clamp<std::int64_t>(stage_bytes / (row * run_.lane_bytes), 1, std::max<std::int64_t>(outputs, 1));
-    ring.together = std::min(ring.outputs, rows_together);
+    const std::int64_t source = std::max<std::int64_t>(1, this->axis(last_).n * len_ * run_.read_bytes);
+    ring.together =
+        std::clamp<std::int64_t>(read_together / source / std::min(axis.stride, read_together), 1, ring.outputs);
     ring.capacity = ring_rows(axis, ring.together);
     // Where no row outlives its chunk, every chunk starts at slot 0: rows may touch without the end of one that is
     // written late running over another, and a batch of lines can be one long line.
