@@ -94,25 +94,55 @@ TEST(LargeArrays, SumsOfOneLineDoNotDependOnWhereItIsCut) {
     state = state * 1664525u + 1013904223u;
     value = static_cast<float>(state >> 8) / 65536.0F;
   }
+  View every_second = x;
+  every_second.shape[0] = 25011;
+  every_second.strides[0] = 2;
   for (const std::string& target : targets_under_test())
-    for (const std::int64_t size : {3, 4, 5, 7, 8, 11, 40})
+    for (const std::int64_t size : {3, 4, 5, 7, 8, 9, 11, 17, 40})
       for (const std::int64_t stride : {1, 2, 3})
         for (const std::int64_t low : {0, 1, 2}) {
           const Window window{.size = {size}, .stride = stride, .padding = {{low, low}}};
           const auto both = [&](int threads) {
             const Machine machine(target, threads);
             const Array y = sum_pool(x, window);
+            const Array apart = sum_pool(every_second, window);
             Pooling pooling;
             pooling.reducer = Reducer::avg;
             pooling.region = window;
-            return std::pair(y, vjp(pooling, x).pullback(y));
+            return std::tuple(y, vjp(pooling, x).pullback(y), apart);
           };
           const auto alone = both(1), together = both(5);
           const std::string where =
               target + ", " + std::to_string(size) + ", " + std::to_string(stride) + ", " + std::to_string(low);
-          EXPECT_TRUE(same_bits(alone.first, together.first)) << where;
-          EXPECT_TRUE(same_bits(alone.second, together.second)) << where;
+          EXPECT_TRUE(same_bits(std::get<0>(alone), std::get<0>(together))) << where;
+          EXPECT_TRUE(same_bits(std::get<1>(alone), std::get<1>(together))) << where;
+          EXPECT_TRUE(same_bits(std::get<2>(alone), std::get<2>(together))) << where;
         }
+}
+
+// The outputs that reach the rows of such an axis do not come in order.
+TEST(LargeArrays, GradientsOfDilatedRowsWithStrides) {
+  for (const std::int64_t dilation : {2, 3, 6})
+    for (const std::int64_t stride : {2, 3, 4})
+      for (const std::int64_t size : {2, 3}) {
+        const Array x = Array(Type::f32, {64, 700});
+        Pooling pooling;
+        pooling.reducer = Reducer::sum;
+        pooling.region = Window{.size = {size, 1}, .stride = {stride, 1}, .dilation = {dilation, 1}};
+        const auto found = vjp(pooling, x);
+        Array gy(Type::f32, found.y.shape());
+        std::vector<float> expected(64, 0);
+        for (std::int64_t o = 0; o < gy.shape()[0]; ++o) {
+          std::fill_n(gy.values<float>().data() + o * 700, 700, static_cast<float>(o + 1));
+          for (std::int64_t j = 0; j < size; ++j)
+            expected[static_cast<std::size_t>(o * stride + j * dilation)] += static_cast<float>(o + 1);
+        }
+        const Array gx = found.pullback(gy);
+        for (std::size_t i = 0; i < 64; ++i)
+          for (std::size_t c = 0; c < 700; c += 233)
+            ASSERT_EQ(gx.values<float>()[i * 700 + c], expected[i])
+                << i << ", " << size << ", " << stride << ", " << dilation;
+      }
 }
 
 }  // namespace

@@ -253,7 +253,8 @@ class Block {
     if (!ring.carries) ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
     const auto [from, to] = reach(a, begin, end);
     if (from == to) return;
-    if (ring.carries) ring.approach(from);
+    // Only where windows begin in order: those of a dilated transposed axis do not.
+    if (ring.carries && !a.irregular()) ring.approach(from);
     if (a.irregular()) return make(l, x, from, to);
     if (a.dilation == 1 && a.stride <= a.size) return make(l, x, from, to);
     for (std::int64_t o = begin; o < end; ++o) {
@@ -391,7 +392,9 @@ class Block {
     for (std::int64_t row = 0; row < pass.rows; ++row)
       for (std::int64_t o = pass.begin; o < pass.end; o += together) {
         const std::int64_t stop = std::min(pass.end, o + together);
-        const auto [from, to] = reach(axis, o, stop);
+        auto [from, to] = reach(axis, o, stop);
+        // One more cell, for kernels that read in pairs: which windows reach over the end must not depend on the cut.
+        if (!axis.irregular()) to = std::min(axis.n, to + 1);
         Axis shifted = axis;
         Pass part = pass;
         if (has_phases(axis) && run_.layout.inner.extent == 1) {
