@@ -273,8 +273,8 @@ HWY_NOINLINE auto part_of_pack(const T* line, std::int64_t at, std::int64_t n) {
   return select(cut.inside, load_between(line + at, cut.low), broadcast<A>(C::template neutral<A>()));
 }
 
-/// Three cells, two apart, or two that begin at an odd place: a line is split into its even and its odd cells, each
-/// read once, and a window's first or last cell comes from the pack before or after.
+/// Two or three cells, two apart: a line is split into its even and its odd cells, each read once, and a window's first
+/// or last cell comes from the pack before or after.
 template <int Size, class C, class T>
 HWY_INLINE void paired_lines(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
@@ -285,7 +285,8 @@ HWY_INLINE void paired_lines(const Pass& pass) {
   const C carry(pass);
   // Copies, since a stored pack might alias the originals.
   const std::int64_t L = lanes<A>(), n = pass.axis->n, low = pass.axis->low, begin = pass.begin, end = pass.end;
-  const std::int64_t scale = pass.id_scale, plane = pass.dst_plane, shift = low >> 1;
+  const std::int64_t scale = pass.id_scale, fold = pass.fold, fold_step = pass.fold_step, plane = pass.dst_plane;
+  const std::int64_t fold_scale = pass.fold_id_scale, shift = low >> 1;
   const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
   const auto read_pack = [=](const T* line, std::int64_t at) CENOTE_INLINED {
     if (at >= 0 && at + L <= n) return load(line + at);
@@ -336,6 +337,17 @@ HWY_INLINE void paired_lines(const Pass& pass) {
         const Pack<A> after = next >= 0 && next < n ? load_every(line + next) : nothing;
         const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
         carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)), dst + o, plane);
+      });
+    } else {
+      each_pack([&](const auto& read) CENOTE_INLINED {
+        State sum;
+        for (std::int64_t r = 0; r < fold; ++r) {
+          const Cells now = read(line + r * fold_step, o);
+          const State two =
+              carry.combine(carry.lift(now.even, r * fold_scale), carry.lift(now.odd, r * fold_scale + scale));
+          sum = r == 0 ? two : carry.combine(sum, two);
+        }
+        carry.store_state(sum, dst + o, plane);
       });
     }
     if constexpr (C::is_winner) renumber(pass, begin, end, 1, dst + begin);
@@ -420,8 +432,8 @@ void lines(const Pass& pass) {
       return scattered_lines<C, T>(pass);
   if (axis.stride == 1 && !axis.irregular()) return lines_apart<1, C, T>(pass);
   if constexpr (C::has_neutral && C::inputs == 1)
-    if (axis.stride == 2 && axis.dilation == 1 && !axis.irregular() && pass.fold == 1 &&
-        (axis.size == 3 || (axis.size == 2 && axis.low % 2 != 0)))
+    if (axis.stride == 2 && axis.dilation == 1 && !axis.irregular() && (axis.size == 2 || axis.size == 3) &&
+        (pass.fold == 1 || (axis.size == 2 && axis.low % 2 == 0)))
       return axis.size == 2 ? paired_lines<2, C, T>(pass) : paired_lines<3, C, T>(pass);
   if (axis.stride == 2 && !axis.irregular()) return lines_apart<2, C, T>(pass);
   return lines_apart<3, C, T>(pass);
