@@ -81,6 +81,23 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
   for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
 }
 
+bool Emitter::is_straight() const noexcept {
+  return plan_.role == Role::value && plan_.count && !plan_.divides_late && finish_type_ == plan_.output_type &&
+         layout_.inner.extent == 1 && layout_.levels[static_cast<std::size_t>(layout_.depth - 1)].y == 1;
+}
+
+Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {
+  return {states,
+          0,
+          0,
+          nullptr,
+          *plan_.count,
+          y_ + y * static_cast<std::int64_t>(size_of(plan_.output_type)),
+          nullptr,
+          stream_,
+          plan_.params};
+}
+
 void Emitter::flush() noexcept { hwy::FlushStream(); }
 
 Emitter::Block Emitter::block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,

@@ -33,6 +33,11 @@ class Emitter {
               std::int64_t row) const;
   /// What one step along level l adds to a winner's number.
   std::int64_t id_scale(int l) const noexcept { return scales_[static_cast<std::size_t>(l)]; }
+  /// Whether `straight` applies: outputs are what `finish` makes of states, side by side along lines.
+  bool is_straight() const noexcept;
+  /// The call that turns states into the outputs from y on; how many is up to the caller.
+  Finish straight(std::byte* states, std::int64_t y) const noexcept;
+  void (*finisher() const noexcept)(const Finish&) { return kernels_.finish; }
   /// Makes streamed stores visible to other threads.
   static void flush() noexcept;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t stage_bytes = 4096;        // states on their way out: a small part of L1
 constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth waking a thread
-constexpr std::int64_t task_bytes = 64 << 10;     // what one task should move at least
+constexpr std::int64_t task_bytes = 256 << 10;    // what one task should move at least
 constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
 constexpr std::int64_t most_folded = 8;           // rows that a kernel folds as it reads them
 constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are kept until they are emitted
@@ -91,8 +91,9 @@ struct Run {
   Kernels kernels;
   Emitter emitter;
   std::int64_t lane_bytes, read_bytes, x_plane;
-  bool staged;  // x must be converted or gathered before the kernels can read it
-  bool direct;  // the outermost level's few rows are folded as they are read, without a ring
+  bool staged;         // x must be converted or gathered before the kernels can read it
+  bool direct;         // the outermost level's few rows are folded as they are read, without a ring
+  bool fused = false;  // one kernel makes whole planes
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -102,12 +103,14 @@ class Block {
  public:
   Block(const Run& run, Scratch& scratch) : run_(run), scratch_(scratch), last_(run.layout.depth - 1) {}
 
-  void operator()(std::int64_t number) {
+  /// Makes block `number`, and as many of the following as go with it, at most `most` in all; says how many.
+  std::int64_t operator()(std::int64_t number, std::int64_t most) {
     const Layout& layout = run_.layout;
     const std::int64_t top = number % run_.tops.count, tile = number / run_.tops.count % run_.tiles.count;
     const std::int64_t piece = number / run_.tops.count / run_.tiles.count % run_.inner.count;
     std::int64_t outer = number / run_.tops.count / run_.tiles.count / run_.inner.count;
     Origin origin;
+    const std::int64_t last_outer = layout.outer_count > 0 ? outer : 0;
     for (int i = layout.outer_count - 1; i >= 0; --i) {
       const Loop& loop = layout.outer[static_cast<std::size_t>(i)];
       origin.add(loop, outer % loop.extent);
@@ -120,14 +123,35 @@ class Block {
     tile_end_ = run_.tiles.end(tile);
     begin_ = run_.tops.begin(top);
     end_ = run_.tops.end(top);
-    if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return;
+    if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
     const std::byte* x = run_.x + origin.x * run_.read_bytes;
+    if (run_.fused) {
+      Loop beside;
+      if (layout.outer_count > 0) beside = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
+      const bool whole = run_.tops.count == 1 && run_.tiles.count == 1;
+      const std::int64_t count = whole ? std::min(most, beside.extent - last_outer % beside.extent) : 1;
+      planes(x, origin.y, count, beside);
+      return count;
+    }
     prepare();
     emit_ = run_.emitter.block(origin, len_, tile_begin_, tile_end_, row_lens_[0]);
     run_.direct ? batch(x) : top_level(x);
+    return 1;
   }
 
  private:
+  // This block of `count` planes, which lie as the loop says, by one call.
+  void planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside) {
+    scratch_.reset();
+    Pass line = first_pass_of(x, 1, loop(0).x, tile_begin_, tile_end_, nullptr, 0, 0);
+    line.work = scratch_.take((tile_end_ - tile_begin_ + 160) * 2 * axis(0).size * run_.lane_bytes);
+    const Finish out =
+        run_.emitter.straight(scratch_.take(plane_stage * run_.lane_bytes), y + begin_ * loop(0).y + tile_begin_);
+    run_.kernels.planes({line, &axis(0), run_.direct, begin_, end_, count, beside.x, out,
+                         static_cast<std::int64_t>(size_of(run_.plan.output_type)), loop(0).y, beside.y,
+                         run_.emitter.finisher()});
+  }
+
   // Lengths of rows and the memory of rings, for this block's tile.
   void prepare() {
     scratch_.reset();
@@ -313,16 +337,21 @@ class Block {
   }
 
   // Outputs [begin, end) of the innermost level for a batch of rows.
+  Pass first_pass_of(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
+                     std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) const {
+    Pass pass{&axis(last_), begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane,    len_,
+              dst,          len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
+    if (run_.direct) {
+      pass.fold = axis(0).size;
+      pass.fold_step = axis(0).dilation * loop(0).x;
+      pass.fold_id_scale = run_.emitter.id_scale(0);
+    }
+    return pass;
+  }
   void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                   std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
     const Axis& axis = this->axis(last_);
-    Pass pass{&axis, begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane,    len_,
-              dst,   len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
-    if (run_.direct) {
-      pass.fold = this->axis(0).size;
-      pass.fold_step = this->axis(0).dilation * loop(0).x;
-      pass.fold_id_scale = run_.emitter.id_scale(0);
-    }
+    Pass pass = first_pass_of(x, rows, x_row, begin, end, dst, dst_row, dst_plane);
     if (run_.staged) return staged_pass(pass);
     const bool lines = run_.layout.inner.extent == 1;
     // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.
@@ -462,6 +491,16 @@ bool folds_directly(const Layout& layout, bool staged) {
   return top.size == 1 || (!staged && !narrow);
 }
 
+// Whether one kernel can do it all: short windows over rows of lines, and outputs that lie as they are made.
+bool fuses(const Run& run) {
+  const Layout& layout = run.layout;
+  const Axis &across = layout.axes[0], &line = layout.axes[1];
+  const Algorithm& algorithm = run.plan.algorithm;
+  return run.kernels.planes && !run.staged && layout.depth == 2 && run.emitter.is_straight() && !across.irregular() &&
+         !line.irregular() && across.dilation == 1 && across.size <= most_folded && line.size <= most_folded &&
+         !algorithm.sweeps(across, false) && !algorithm.sweeps(line, true);
+}
+
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
 void cut(Run& run) {
   const Layout& layout = run.layout;
@@ -509,12 +548,14 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           operands.x_plane,
           staged,
           folds_directly(layout, staged),
+          false,
           {},
           {},
           {},
           1};
   run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
+  run.fused = fuses(run);
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =
@@ -523,7 +564,8 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           : std::max<std::int64_t>(1, blocks / std::max<std::int64_t>(1, plan.bytes / task_bytes));
   parallel_for(ceil_div(blocks, together), [&](std::int64_t task) {
     Block block(run, Scratch::of_this_thread());
-    for (std::int64_t i = task * together; i < std::min(blocks, (task + 1) * together); ++i) block(i);
+    const std::int64_t end = std::min(blocks, (task + 1) * together);
+    for (std::int64_t i = task * together; i < end;) i += block(i, end - i);
     if (stream) run.emitter.flush();
     Scratch::of_this_thread().trim();
   });

@@ -117,6 +117,30 @@ struct Carry<Winner<R>, A> {
   }
 };
 
+/// Max and min of cells of which none is NaN: simpler, and the same.
+template <bool Largest>
+struct Ordered : Extreme<Largest> {
+  using Extreme<Largest>::Extreme;
+  template <class N>
+  HWY_INLINE Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {
+    return {{further_number<Largest>(a.part[0], b.part[0])}};
+  }
+};
+/// What a carry is where no cell is NaN.
+template <class C>
+struct Calm {
+  static constexpr bool differs = false;
+  static HWY_INLINE C of(const C& carry) { return carry; }
+};
+template <bool Largest, class A>
+requires std::is_floating_point_v<A>
+struct Calm<Carry<Extreme<Largest>, A>> {
+  static constexpr bool differs = true;
+  static HWY_INLINE Carry<Ordered<Largest>, A> of(const Carry<Extreme<Largest>, A>&) {
+    return Carry<Ordered<Largest>, A>(Params{});
+  }
+};
+
 /// Cells folded one after the other before groups are merged pairwise. Keeps a sum's error within
 /// 7 + log2(cells / 8) + 2 roundings, and short windows free of any stack.
 constexpr std::int64_t group_cells = 8;

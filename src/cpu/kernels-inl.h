@@ -9,6 +9,7 @@
 #endif
 
 #include "cpu/lines-inl.h"
+#include "cpu/planes-inl.h"
 #include "cpu/rows-inl.h"
 #include "cpu/sweep-inl.h"
 
@@ -16,7 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
 
-using cpu::Finish;
 using cpu::Kernels;
 
 template <class R, class T>
@@ -24,26 +24,27 @@ void finish(const Finish& call) {
   using A = Lane<T>;
   using C = Carry<R, A>;
   const C carry(call.params);
-  const std::int64_t L = lanes<A>();
+  // Copies, since a stored pack might alias the originals.
+  const std::int64_t L = lanes<A>(), len = call.len, plane = call.src_plane;
   const A* src = static_cast<const A*>(call.src);
   const A* counts = static_cast<const A*>(call.counts);
+  const Pack<A> count = number<Pack<A>>(call.count);
   T* dst = static_cast<T*>(call.dst);
-  const auto value = [&](std::int64_t i) CENOTE_INLINED {
-    const Pack<A> n = counts ? load(counts + i) : number<Pack<A>>(call.count);
-    return carry.reducer.lower(carry.load_state(src + i, call.src_plane, 0), n);
+  const auto value = [=](std::int64_t i) CENOTE_INLINED {
+    return carry.reducer.lower(carry.load_state(src + i, plane, 0), counts ? load(counts + i) : count);
   };
   std::int64_t i = 0;
-  if (call.stream && call.len >= 2 * L) {
+  if (call.stream && len >= 2 * L) {
     const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
     const auto past = reinterpret_cast<std::uintptr_t>(dst) % width;
     if (past != 0) {
       store(value(0), dst);
       i = static_cast<std::int64_t>((width - past) / sizeof(T));
     }
-    for (; i + L <= call.len; i += L) stream(value(i), dst + i);
+    for (; i + L <= len; i += L) stream(value(i), dst + i);
   }
-  for (; i + L <= call.len; i += L) store(value(i), dst + i);
-  if (i < call.len) store_first(value(i), dst + i, call.len - i);
+  for (; i + L <= len; i += L) store(value(i), dst + i);
+  if (i < len) store_first(value(i), dst + i, len - i);
 }
 
 /// States are merged in the lane type, so the halves leave that to f32.
@@ -74,8 +75,17 @@ struct FoldsAs<Avg> {
 };
 
 template <class C, class T>
+constexpr auto plane_maker() -> void (*)(const Planes&) {
+  if constexpr (sizeof(typename C::State) == sizeof(typename C::N) && C::inputs == 1)
+    return planes<C, T>;
+  else
+    return nullptr;
+}
+
+template <class C, class T>
 HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
-  return {lines<C, T>, rows<C, T>, merger<C, T>(), finish, sweep_line<C, T>, joiner<C, T>(), parts};
+  return {lines<C, T>,      rows<C, T>,     merger<C, T>(),      finish,
+          sweep_line<C, T>, joiner<C, T>(), plane_maker<C, T>(), parts};
 }
 
 template <class R, class T>

@@ -60,14 +60,30 @@ struct Finish {
   Params params;
 };
 
+/// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
+struct Planes {
+  Pass line;                 // one row; src is the first plane's row 0, rows lie src_row apart, work holds the ring
+  const Axis* across;        // regular, not dilated, of at most 8 rows
+  bool folded;               // those are folded as they are read, by line.fold
+  std::int64_t begin, end;   // its outputs
+  std::int64_t count, step;  // planes, and how far apart they lie in src
+  Finish out;                // dst is the first plane's output `begin`, src memory for plane_stage states
+  std::int64_t out_size;     // bytes of an output
+  std::int64_t out_row, out_plane;  // between rows and between planes of outputs
+  void (*finish)(const Finish&);
+};
+inline constexpr std::int64_t plane_piece = 1024;  // outputs of a line that are made at a time
+inline constexpr std::int64_t plane_stage = 3 * plane_piece + 64;
+
 /// What one reducer can do for one storage type.
 struct Kernels {
   void (*lines)(const Pass&) = nullptr;  // raw elements, step 1, len 1: lanes run along outputs
   void (*rows)(const Pass&) = nullptr;   // raw elements: lanes run along len
   void (*merge)(const Pass&) = nullptr;  // states, so only for lane types: lanes run along len
   void (*finish)(const Finish&) = nullptr;
-  void (*sweep)(const Pass&) = nullptr;  // raw elements: long windows along lines, or along rows side by side
-  void (*join)(const Join&) = nullptr;   // states, so only for lane types
+  void (*sweep)(const Pass&) = nullptr;     // raw elements: long windows along lines, or along rows side by side
+  void (*join)(const Join&) = nullptr;      // states, so only for lane types
+  void (*planes)(const Planes&) = nullptr;  // raw elements: lines and rows at once, for states of one part
   int parts = 0;
 };
 

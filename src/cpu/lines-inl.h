@@ -96,7 +96,6 @@ class LineTaps {
   HWY_INLINE LineTaps(const C& carry, const Pass& pass, const T* line)
       : carry_(carry), pass_(pass), line_(line), n_(pass.axis->n), dilation_(pass.axis->dilation) {}
 
-  HWY_INLINE const T* line() const { return line_; }
   HWY_INLINE std::int64_t stride() const { return Stride < 3 ? Stride : pass_.axis->stride; }
   /// Where the first tap of output o lies.
   HWY_INLINE std::int64_t start(std::int64_t o) const { return o * stride() - pass_.axis->low; }
@@ -147,9 +146,17 @@ class BorderPack {
  public:
   static HWY_INLINE bool applies(const Axis& axis) { return axis.size <= group_cells; }
 
-  HWY_INLINE BorderPack(const LineTaps<Stride, C, T>& taps, const Pass& pass, std::int64_t o, bool needed)
-      : place_(taps.start(o)) {
-    if (needed) find(taps, pass);
+  HWY_NOINLINE void find(const LineTaps<Stride, C, T>& taps, const Pass& pass, std::int64_t o) {
+    place_ = taps.start(o);
+    for (std::int64_t j = 0; j < pass.axis->size; ++j) cuts_[j] = taps.cut(j, place_);
+  }
+  /// The first tap's place, and tap j from p on, which is that place of a row.
+  HWY_INLINE std::int64_t place() const { return place_; }
+  template <class Q>
+  HWY_INLINE typename Q::State tap(const Q& carry, const T* p, std::int64_t j) const {
+    using A = typename LaneOf<typename C::N>::type;
+    const Pack<A> cells = load_apart<Stride>(p + j, Stride, cuts_[j]);
+    return carry.lift(select(cuts_[j].inside, cells, broadcast<A>(C::template neutral<A>())), 0);
   }
   template <class A>
   HWY_NOINLINE void make(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, A* dst) const {
@@ -169,10 +176,7 @@ class BorderPack {
   }
 
  private:
-  HWY_NOINLINE void find(const LineTaps<Stride, C, T>& taps, const Pass& pass) {
-    for (std::int64_t j = 0; j < pass.axis->size; ++j) cuts_[j] = taps.cut(j, place_);
-  }
-  std::int64_t place_;
+  std::int64_t place_ = 0;
   Cut<Stride, T> cuts_[group_cells];
 };
 
@@ -209,60 +213,209 @@ HWY_INLINE void whole_packs(const C& carry, const Pass& pass, const LineTaps<Str
   each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + u * L, pass.dst_plane); });
 }
 
+/// Lines of the same shape, and where the outputs of each go.
+template <class T, class A>
+struct Rows {
+  const T* src;
+  A* dst;
+  std::int64_t count = 1, src_row = 0, dst_row = 0;
+};
+
+/// Size cells from tap(0) on, joined as longer windows are: two apart in pairs.
+template <int Stride, int Size, class C, class Tap>
+HWY_INLINE typename C::State join_taps(const C& carry, const Tap& tap) {
+  auto state = tap(0);
+  if constexpr (Size > 1 && Stride == 2) state = carry.combine(state, tap(1));
+  constexpr int step = Stride == 2 ? 2 : 1, more = (Size - 1) / step;
+  if constexpr (more > 0)
+    each<more>([&](int i) CENOTE_INLINED {
+      const int j = (i + 1) * step;
+      state = carry.combine(state, step == 2 && j + 1 < Size ? carry.combine(tap(j), tap(j + 1)) : tap(j));
+    });
+  return state;
+}
+
 /// Lines whose windows are shifted copies of each other.
 template <int Stride, class C, class T>
-HWY_INLINE void regular_lines(const C& carry, const Pass& pass) {
+class RegularLine {
   using A = typename LaneOf<typename C::N>::type;
-  constexpr int U = packs_in_flight<C>();
-  const Axis& axis = *pass.axis;
-  auto [inside, outside] = axis.interior();
-  // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
-  const std::int64_t reach =
-      C::inputs == 1 && axis.dilation == 1 ? (axis.size + 1) / 2 * 2 : (axis.size - 1) * axis.dilation + 2;
-  if (Stride == 2 && outside > inside && (outside - 1) * 2 - axis.low + reach > axis.n) --outside;
-  const std::int64_t L = lanes<A>(), begin = pass.begin, end = pass.end;
-  outside = HWY_MIN(outside, end);
-  if (inside >= outside) inside = outside = end;
-  const auto taps_of = [&](std::int64_t row) CENOTE_INLINED {
-    return LineTaps<Stride, C, T>(carry, pass, static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin);
-  };
-  // Outputs [begin, first) and from `high` on may reach over an end. Others come in whole packs, the last of which
-  // overlaps the one before it where that is possible.
   using Border = BorderPack<Stride, C, T>;
-  const bool packs = Border::applies(axis);
-  const std::int64_t lowest = HWY_MAX(inside, begin), stop = packs ? end : outside;
-  const std::int64_t first = packs && inside > begin ? begin + (inside - begin + L - 1) / L * L : lowest;
-  const std::int64_t last = first < outside ? first + (outside - first) / L * L : first;
-  const bool overlaps = last < stop && stop == outside && stop - L >= lowest;
-  const std::int64_t rest = overlaps ? stop : last, high = HWY_MIN(rest, end);
-  const Border low_border(taps_of(0), pass, begin, packs && begin < first);
-  const Border high_border(taps_of(0), pass, high, packs && high < end);
-  for (std::int64_t row = 0; row < pass.rows; ++row) {
-    const auto taps = taps_of(row);
-    A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
-    // Outputs from `from` up to `to`, whose windows may reach over an end.
-    const auto border = [&](std::int64_t from, std::int64_t to, const Border& known) HWY_ATTR {
-      if (packs) {
-        known.make(carry, pass, taps, dst + (from - begin));
-        for (std::int64_t o = from + L; o < to; o += L)
-          Border(taps, pass, o, true).make(carry, pass, taps, dst + (o - begin));
-      } else {
-        for (std::int64_t o = from; o < to; ++o)
-          single_output<false>(carry, pass, axis, taps.line(), o, dst + (o - begin));
-      }
-    };
-    if (begin < first) border(begin, HWY_MIN(first, end), low_border);
-    std::int64_t o = first;
-    for (; o + U * L <= outside; o += U * L) whole_packs<Stride, U>(carry, pass, taps, o, dst + (o - begin));
-    for (; o < rest; o += L) {
-      const std::int64_t at = HWY_MIN(o, rest - L);
-      whole_packs<Stride, 1>(carry, pass, taps, at, dst + (at - begin));
-    }
-    if (high < end) border(high, end, high_border);
-    if constexpr (C::is_winner)
-      if (packs) renumber(pass, begin, end, 1, dst);
+
+ public:
+  HWY_INLINE RegularLine(const C& carry, const Pass& pass)
+      : carry_(carry), pass_(pass), L_(lanes<A>()), begin_(pass.begin), end_(pass.end) {
+    const Axis& axis = *pass.axis;
+    auto [inside, outside] = axis.interior();
+    // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
+    const std::int64_t reach =
+        C::inputs == 1 && axis.dilation == 1 ? (axis.size + 1) / 2 * 2 : (axis.size - 1) * axis.dilation + 2;
+    if (Stride == 2 && outside > inside && (outside - 1) * 2 - axis.low + reach > axis.n) --outside;
+    outside = HWY_MIN(outside, end_);
+    if (inside >= outside) inside = outside = end_;
+    // Outputs [begin, first) and from `high` on may reach over an end. Others come in whole packs, the last of which
+    // overlaps the one before it where that is possible.
+    packs_ = Border::applies(axis);
+    const std::int64_t lowest = HWY_MAX(inside, begin_), stop = packs_ ? end_ : outside;
+    first_ = packs_ && inside > begin_ ? begin_ + (inside - begin_ + L_ - 1) / L_ * L_ : lowest;
+    const std::int64_t last = first_ < outside ? first_ + (outside - first_) / L_ * L_ : first_;
+    const bool overlaps = last < stop && stop == outside && stop - L_ >= lowest;
+    rest_ = overlaps ? stop : last;
+    high_ = HWY_MIN(rest_, end_);
+    const LineTaps<Stride, C, T> taps(carry_, pass_, nullptr);
+    if (packs_ && begin_ < first_) low_border_.find(taps, pass_, begin_);
+    if (packs_ && high_ < end_) high_border_.find(taps, pass_, high_);
   }
-}
+
+  /// Outputs [from, to), which begin and end either where the line does or a multiple of plane_piece from its begin.
+  /// True if it met NaN, which only makers of short windows tell.
+  HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    if constexpr (is_short) {
+      const bool plain = pass_.axis->dilation == 1 && packs_;
+      if (plain && pass_.axis->size == 2) return make_short<2>(rows, from, to);
+      if (plain && pass_.axis->size == 3) return make_short<3>(rows, from, to);
+      if (plain && pass_.axis->size == 5) return make_short<5>(rows, from, to);
+    }
+    make(rows, from, to);
+    return true;
+  }
+
+ private:
+  static constexpr bool is_short = Stride < 3 && packs_in_flight<C>() > 1 && C::inputs == 1 && C::has_neutral;
+
+  /// Windows of `Size` cells. Those without NaN are simpler: a row is made anew if it turns out to have some.
+  template <int Size>
+  HWY_INLINE bool make_short(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    bool any = false;
+    for (std::int64_t row = 0;; ++row) {
+      row = make_short<Size>(Calm<C>::of(carry_), rows, row, from, to);
+      if (HWY_LIKELY(row >= rows.count)) return any;
+      any = true;
+      if constexpr (Calm<C>::differs) {
+        const Rows<T, A> again{rows.src + row * rows.src_row, rows.dst + row * rows.dst_row};
+        make_short<Size>(carry_, again, 0, from, to);
+      }
+    }
+  }
+  /// Rows from `row` on, up to and with the first that has NaN, and says which that was.
+  template <int Size, class Q>
+  HWY_NOINLINE std::int64_t make_short(const Q& like, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
+                                       std::int64_t to) const {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const Rows<T, A> all = rows;
+    const std::int64_t L = L_, first = HWY_MAX(from, first_), whole = HWY_MIN(rest_, to), low = pass_.axis->low;
+    const std::int64_t fold = pass_.fold, fold_step = pass_.fold_step, high = HWY_MAX(high_, first);
+    const bool below = from < first_, above = high < to;
+    const T* line = all.src + row * all.src_row;
+    A* dst = all.dst + row * all.dst_row;
+    NanWatch<A> watch;
+    const auto at_border = [&](const Border& known, std::int64_t o) CENOTE_INLINED {
+      const T* p = line + known.place();
+      const auto window = [&](const T* q) CENOTE_INLINED {
+        return join_taps<Stride, Size>(carry, [&](int j) CENOTE_INLINED {
+          const auto cells = known.tap(carry, q, j);
+          if constexpr (Calm<C>::differs) watch.add(cells.part[0], cells.part[0]);
+          return cells;
+        });
+      };
+      auto state = window(p);
+      for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, window(p + r * fold_step));
+      carry.store_state(state, dst + (o - from), 0);
+    };
+    const auto inside = [&](std::int64_t o) CENOTE_INLINED {
+      const auto window = [&](const T* p) CENOTE_INLINED {
+        Pack<A> cells[Size];
+        if constexpr (Stride == 1) {
+          each<Size>([&](int j) CENOTE_INLINED { cells[j] = j % (Size - 1) == 0 ? kept(load(p + j)) : load(p + j); });
+          if constexpr (Calm<C>::differs) watch.add(cells[0], cells[Size - 1]);
+        } else {
+          each<(Size + 1) / 2>([&](int j) CENOTE_INLINED {
+            const auto one = kept(load(p + 2 * j)), two = kept(load(p + 2 * j + L));
+            if constexpr (Calm<C>::differs)
+              if (j == 0 || 2 * j + 2 >= Size) watch.add(one, two);
+            cells[2 * j].v = hn::ConcatEven(Tag<A>(), two.v, one.v);
+            if (2 * j + 1 < Size) cells[2 * j + 1].v = hn::ConcatOdd(Tag<A>(), two.v, one.v);
+          });
+        }
+        return join_taps<Stride, Size>(carry, [&](int j) CENOTE_INLINED { return carry.lift(cells[j], 0); });
+      };
+      const T* p = line + o * Stride - low;
+      auto state = window(p);
+      for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, window(p + r * fold_step));
+      carry.store_state(state, dst + (o - from), 0);
+    };
+    for (; row < all.count; ++row, line += all.src_row, dst += all.dst_row) {
+      watch = {};
+      if (below) {
+        std::int64_t o = from;
+        if (o == begin_) at_border(low_border_, o), o += L;
+        if (HWY_UNLIKELY(o < HWY_MIN(first_, to))) {
+          border(line, o, HWY_MIN(first_, to), low_border_, dst + (o - from));
+          watch.doubt();
+        }
+      }
+      std::int64_t o = first;
+      for (; o + L <= whole; o += L) inside(o);
+      if (o < whole) inside(whole - L);
+      if (above) {
+        o = high;
+        if (o == high_) at_border(high_border_, o), o += L;
+        if (HWY_UNLIKELY(o < to)) {
+          border(line, o, to, high_border_, dst + (o - from));
+          watch.doubt();
+        }
+      }
+      if (HWY_UNLIKELY(watch.any())) break;
+    }
+    return row;
+  }
+  HWY_NOINLINE void make(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    constexpr int U = packs_in_flight<C>();
+    const std::int64_t L = L_, first = HWY_MAX(from, first_), whole = HWY_MIN(rest_, to), high = HWY_MAX(high_, first);
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const T* line = rows.src + row * rows.src_row;
+      A* dst = rows.dst + row * rows.dst_row;
+      if (from < first_) border(line, from, HWY_MIN(first_, to), low_border_, dst);
+      std::int64_t o = first;
+      const LineTaps<Stride, C, T> taps(carry_, pass_, line);
+      for (; o + U * L <= whole; o += U * L) whole_packs<Stride, U>(carry_, pass_, taps, o, dst + (o - from));
+      for (; o < whole; o += L) {
+        const std::int64_t at = HWY_MIN(o, whole - L);
+        whole_packs<Stride, 1>(carry_, pass_, taps, at, dst + (at - from));
+      }
+      if (high < to) border(line, high, to, high_border_, dst + (high - from));
+      if constexpr (C::is_winner)
+        if (packs_) renumber(pass_, from, to, 1, dst);
+    }
+  }
+
+  /// Outputs from `from` up to `to`, whose windows may reach over an end.
+  HWY_NOINLINE void border(const T* line, std::int64_t from, std::int64_t to, const Border& known, A* dst) const {
+    const LineTaps<Stride, C, T> taps(carry_, pass_, line);
+    if (!packs_) {
+      for (std::int64_t o = from; o < to; ++o)
+        single_output<false>(carry_, pass_, *pass_.axis, line, o, dst + (o - from));
+      return;
+    }
+    std::int64_t o = from;
+    if (from == (&known == &low_border_ ? begin_ : high_)) {
+      known.make(carry_, pass_, taps, dst);
+      o += L_;
+    }
+    for (; o < to; o += L_) {
+      Border other;
+      other.find(taps, pass_, o);
+      other.make(carry_, pass_, taps, dst + (o - from));
+    }
+  }
+
+  const C& carry_;
+  const Pass& pass_;
+  const std::int64_t L_, begin_, end_;
+  std::int64_t first_, rest_, high_;
+  bool packs_;
+  Border low_border_, high_border_;
+};
 
 /// Part of a pack of cells `at` so many cells from the line's begin: those outside change nothing.
 template <class C, class T>
@@ -273,101 +426,203 @@ HWY_NOINLINE auto part_of_pack(const T* line, std::int64_t at, std::int64_t n) {
   return select(cut.inside, load_between(line + at, cut.low), broadcast<A>(C::template neutral<A>()));
 }
 
-/// Two or three cells, two apart: a line is split into its even and its odd cells, each read once, and a window's first
-/// or last cell comes from the pack before or after.
+/// Three cells, two apart, or two that begin at an odd place: a line is split into its even and its odd cells, each
+/// read once, and a window's first or last cell comes from the pack before or after.
 template <int Size, class C, class T>
-HWY_INLINE void paired_lines(const Pass& pass) {
+class PairedLine {
   using A = typename LaneOf<typename C::N>::type;
   using State = typename C::State;
   struct Cells {
     Pack<A> even, odd;
   };
-  const C carry(pass);
-  // Copies, since a stored pack might alias the originals.
-  const std::int64_t L = lanes<A>(), n = pass.axis->n, low = pass.axis->low, begin = pass.begin, end = pass.end;
-  const std::int64_t scale = pass.id_scale, fold = pass.fold, fold_step = pass.fold_step, plane = pass.dst_plane;
-  const std::int64_t fold_scale = pass.fold_id_scale, shift = low >> 1;
-  const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
-  const auto read_pack = [=](const T* line, std::int64_t at) CENOTE_INLINED {
-    if (at >= 0 && at + L <= n) return load(line + at);
-    return at >= n || at + L <= 0 ? nothing : part_of_pack<C>(line, at, n);
-  };
-  const auto split = [](Pack<A> first, Pack<A> second) CENOTE_INLINED {
-    return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
-  };
-  // Pairs of cells for outputs from o on; those from `inside` up to `outside` lie on the line.
-  const auto whole = [=](const T* line, std::int64_t o) CENOTE_INLINED {
-    const T* p = line + 2 * (o - shift);
-    return split(load(p), load(p + L));
-  };
-  const auto part = [=](const T* line, std::int64_t o) CENOTE_INLINED {
-    return split(read_pack(line, 2 * (o - shift)), read_pack(line, 2 * (o - shift) + L));
-  };
-  const std::int64_t inside = HWY_MAX(begin, shift), outside = HWY_MIN(end, n / 2 + shift - L + 1);
-  constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
-  for (std::int64_t row = 0; row < pass.rows; ++row) {
-    const T* line = static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin;
-    A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row - begin;
-    std::int64_t o = begin;
-    // Calls make(o, cells of o) for every pack. No function is called between whole ones: they stay in registers.
-    const auto each_pack = [&](const auto& make) CENOTE_INLINED {
-      while (o < end) {
-        if (o < inside || o >= outside) {
-          make(part);
-          o += L;
-        }
-        for (; o >= inside && o < outside; o += L) make(whole);
-      }
+
+ public:
+  HWY_INLINE PairedLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass), L_(lanes<A>()) {
+    const std::int64_t n = pass.axis->n, low = pass.axis->low;
+    tail_ = n / (2 * L_) * L_;
+    is_simple_ = (low == 0 || low == 1) && pass.end <= tail_ + L_ && loads_masked<T>;
+    const std::int64_t rest = n - 2 * tail_, half = HWY_MIN(rest, L_);
+    tail_cells_[0] = Cut<1, T>(0, half);
+    tail_cells_[1] = Cut<1, T>(0, rest - half);
+  }
+
+  /// Outputs [from, to). True if it met NaN, as far as it knows.
+  HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    bool any = false;
+    const bool simple = is_simple_ && from % L_ == 0;
+    for (std::int64_t row = 0;; ++row) {
+      if (HWY_LIKELY(simple)) row = make_simple(rows, row, from, to);
+      if (row >= rows.count) return any;
+      any = true;
+      make(rows.src + row * rows.src_row, from, to, rows.dst + row * rows.dst_row);
+    }
+  }
+
+ private:
+  /// Rows from `row` on, where only the last pack of a line may reach over an end. Ends after a row with NaN, which
+  /// has to be made anew, and says which that was.
+  HWY_NOINLINE std::int64_t make_simple(const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
+                                        std::int64_t to) const {
+    const Rows<T, A> all = rows;
+    for (; row < all.count; ++row)
+      if (HWY_UNLIKELY(make_simple(all.src + row * all.src_row, from, to, all.dst + row * all.dst_row))) break;
+    return row;
+  }
+  HWY_INLINE bool make_simple(const T* line, std::int64_t from, std::int64_t to, A* dst) const {
+    const auto carry = Calm<C>::of(carry_);
+    const std::int64_t L = L_, n = pass_.axis->n, tail = tail_, scale = pass_.id_scale, plane = pass_.dst_plane;
+    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
+    constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
+    NanWatch<A> watch;
+    const auto whole = [&](std::int64_t o)
+                           CENOTE_INLINED { return split(kept(load(line + 2 * o)), kept(load(line + 2 * o + L))); };
+    const auto part = [&](std::int64_t o) CENOTE_INLINED {
+      const auto cells = [&](int i) CENOTE_INLINED {
+        const Cut<1, T>& cut = tail_cells_[i];
+        return select(cut.inside, load_between(line + 2 * o + i * L, cut.low), nothing);
+      };
+      return split(cells(0), cells(1));
     };
-    if (low & 1) {
-      const std::int64_t first = 2 * (begin - shift) - 1;
-      Pack<A> before = first >= 0 && first < n ? load_every(line + first) : nothing;
-      each_pack([&](const auto& read) CENOTE_INLINED {
-        const Cells now = read(line, o);
+    std::int64_t o = from;
+    const auto each_pack = [&](const auto& make) CENOTE_INLINED {
+      for (; o < to && o < tail; o += L) make(whole(o));
+      if (o < to) make(part(o));
+    };
+    if (pass_.axis->low == 1) {
+      Pack<A> before = from > 0 ? load_every(line + 2 * from - 1) : nothing;
+      if constexpr (Calm<C>::differs) watch.add(before, before);
+      each_pack([&](const Cells& now) CENOTE_INLINED {
+        if constexpr (Calm<C>::differs) watch.add(now.even, now.odd);
         State state = carry.combine(carry.lift(slide<last>(before, now.odd), 0), carry.lift(now.even, scale));
         if constexpr (Size == 3) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
-        carry.store_state(state, dst + o, plane);
+        carry.store_state(state, dst + (o - from), plane);
         before = now.odd;
       });
     } else if constexpr (Size == 3) {
       // The next pack's first cell ends the last window of this one.
-      each_pack([&](const auto& read) CENOTE_INLINED {
-        const Cells now = read(line, o);
-        const std::int64_t next = 2 * (o + L - shift);
-        const Pack<A> after = next >= 0 && next < n ? load_every(line + next) : nothing;
+      each_pack([&](const Cells& now) CENOTE_INLINED {
+        const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : nothing;
+        if constexpr (Calm<C>::differs) watch.add(now.even, now.odd), watch.add(after, after);
         const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
-        carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)), dst + o, plane);
-      });
-    } else {
-      each_pack([&](const auto& read) CENOTE_INLINED {
-        State sum;
-        for (std::int64_t r = 0; r < fold; ++r) {
-          const Cells now = read(line + r * fold_step, o);
-          const State two =
-              carry.combine(carry.lift(now.even, r * fold_scale), carry.lift(now.odd, r * fold_scale + scale));
-          sum = r == 0 ? two : carry.combine(sum, two);
-        }
-        carry.store_state(sum, dst + o, plane);
+        carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)), dst + (o - from),
+                          plane);
       });
     }
-    if constexpr (C::is_winner) renumber(pass, begin, end, 1, dst + begin);
+    if constexpr (C::is_winner) renumber(pass_, from, to, 1, dst);
+    return watch.any();
   }
-}
+  static HWY_INLINE Cells split(Pack<A> first, Pack<A> second) {
+    return {{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
+  }
 
-template <int Stride, class C, class T>
-HWY_INLINE void lines_apart(const Pass& pass) {
-  using A = typename LaneOf<typename C::N>::type;
-  const C carry(pass);
-  const Axis& axis = *pass.axis;
-  const std::int64_t long_enough = axis.out < lanes<A>() ? least_across : 2 * lanes<A>();
-  const bool across = Stride > 2 && !C::is_winner && C::inputs == 1 && axis.dilation == 1 && axis.size >= long_enough;
-  if (!axis.irregular() && !across) return regular_lines<Stride, C, T>(carry, pass);
-  for (std::int64_t row = 0; row < pass.rows; ++row) {
-    const T* line = static_cast<const T*>(pass.src) + row * pass.src_row - pass.origin;
-    A* dst = static_cast<A*>(pass.dst) + row * pass.dst_row;
-    for (std::int64_t o = pass.begin; o < pass.end; ++o)
-      single_output<true>(carry, pass, axis, line, o, dst + (o - pass.begin));
+  HWY_NOINLINE void make(const T* line, std::int64_t from, std::int64_t to, A* dst) const {
+    const C carry = carry_;
+    // Copies, since a stored pack might alias the originals.
+    const std::int64_t L = lanes<A>(), n = pass_.axis->n, low = pass_.axis->low, shift = low >> 1;
+    const std::int64_t scale = pass_.id_scale, plane = pass_.dst_plane;
+    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
+    const auto read_pack = [=](std::int64_t at) CENOTE_INLINED {
+      if (at >= 0 && at + L <= n) return load(line + at);
+      return at >= n || at + L <= 0 ? nothing : part_of_pack<C>(line, at, n);
+    };
+    // Pairs of cells for outputs from o on; those from `inside` up to `outside` lie on the line.
+    const auto whole = [=](std::int64_t o) CENOTE_INLINED {
+      const T* p = line + 2 * (o - shift);
+      return split(kept(load(p)), kept(load(p + L)));
+    };
+    const auto part = [=](std::int64_t o)
+                          CENOTE_INLINED { return split(read_pack(2 * (o - shift)), read_pack(2 * (o - shift) + L)); };
+    const std::int64_t inside = HWY_MAX(from, shift), outside = HWY_MIN(to, n / 2 + shift - L + 1);
+    constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
+    const auto single = [=](std::int64_t at)
+                            CENOTE_INLINED { return at >= 0 && at < n ? load_every(line + at) : nothing; };
+    std::int64_t o = from;
+    // Calls make(how to read a pack) for every pack of outputs, o being its first, the last of which overlaps the one
+    // before it where that is possible; fresh() comes before each that does not follow on another. No function is
+    // called between whole ones: they stay in registers.
+    const auto each_pack = [&](const auto& fresh, const auto& make) CENOTE_INLINED {
+      fresh();
+      while (o < to) {
+        for (; o >= inside && o + L <= to && o < outside; o += L) make(whole);
+        if (o >= to) return;
+        if (o > from && to - L >= inside && to - L < outside) {
+          o = to - L;
+          fresh();
+          return make(whole);
+        }
+        make(part);
+        o += L;
+      }
+    };
+    if (low & 1) {
+      Pack<A> before;
+      const auto fresh = [&]() CENOTE_INLINED { before = single(2 * (o - shift) - 1); };
+      each_pack(fresh, [&](const auto& read) CENOTE_INLINED {
+        const Cells now = read(o);
+        State state = carry.combine(carry.lift(slide<last>(before, now.odd), 0), carry.lift(now.even, scale));
+        if constexpr (Size == 3) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
+        carry.store_state(state, dst + (o - from), plane);
+        before = now.odd;
+      });
+    } else if constexpr (Size == 3) {
+      // The next pack's first cell ends the last window of this one.
+      each_pack([]() CENOTE_INLINED {},
+                [&](const auto& read) CENOTE_INLINED {
+                  const Cells now = read(o);
+                  const Pack<A> after = single(2 * (o + L - shift));
+                  const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
+                  carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)),
+                                    dst + (o - from), plane);
+                });
+    }
+    if constexpr (C::is_winner) renumber(pass_, from, to, 1, dst);
   }
+
+  const C& carry_;
+  const Pass& pass_;
+  const std::int64_t L_;
+  std::int64_t tail_;  // the first output whose pack may reach over the end
+  bool is_simple_;
+  Cut<1, T> tail_cells_[2];
+};
+
+/// One output after the other: bins, and windows that are long for the outputs there are.
+template <class C, class T>
+class SingleLine {
+  using A = typename LaneOf<typename C::N>::type;
+
+ public:
+  HWY_INLINE SingleLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
+  HWY_NOINLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      for (std::int64_t o = from; o < to; ++o)
+        single_output<true>(carry_, pass_, *pass_.axis, rows.src + row * rows.src_row, o,
+                            rows.dst + row * rows.dst_row + (o - from));
+    return true;
+  }
+
+ private:
+  const C& carry_;
+  const Pass& pass_;
+};
+
+/// Calls use(maker of lines) with the one that suits a pass.
+template <class C, class T, class Use>
+HWY_INLINE void with_line(const C& carry, const Pass& pass, const Use& use) {
+  using A = typename LaneOf<typename C::N>::type;
+  const Axis& axis = *pass.axis;
+  const bool regular = !axis.irregular();
+  if (regular && axis.stride == 1) return use(RegularLine<1, C, T>(carry, pass));
+  if constexpr (C::has_neutral && C::inputs == 1) {
+    const bool paired = regular && axis.stride == 2 && axis.dilation == 1 && pass.fold == 1;
+    if (paired && axis.size == 3) return use(PairedLine<3, C, T>(carry, pass));
+    if (paired && axis.size == 2 && axis.low % 2 != 0) return use(PairedLine<2, C, T>(carry, pass));
+  }
+  if (regular && axis.stride == 2) return use(RegularLine<2, C, T>(carry, pass));
+  const std::int64_t long_enough = axis.out < lanes<A>() ? least_across : 2 * lanes<A>();
+  const bool across = !C::is_winner && C::inputs == 1 && axis.dilation == 1 && axis.size >= long_enough;
+  if (regular && !across) return use(RegularLine<3, C, T>(carry, pass));
+  use(SingleLine<C, T>(carry, pass));
 }
 
 /// Outputs of an irregular axis that are worked on together.
@@ -425,18 +680,18 @@ HWY_INLINE void scattered_lines(const Pass& pass) {
 
 template <class C, class T>
 void lines(const Pass& pass) {
+  using A = typename LaneOf<typename C::N>::type;
   const Axis& axis = *pass.axis;
-  if constexpr (!C::is_winner && std::is_same_v<T, Lane<T>> && std::is_floating_point_v<T>)
+  if constexpr (!C::is_winner && std::is_same_v<T, A> && std::is_floating_point_v<T>)
     if ((axis.transposed || (axis.adaptive && axis.size < 2 * lanes<T>())) &&
         axis.n < std::numeric_limits<std::int32_t>::max())
       return scattered_lines<C, T>(pass);
-  if (axis.stride == 1 && !axis.irregular()) return lines_apart<1, C, T>(pass);
-  if constexpr (C::has_neutral && C::inputs == 1)
-    if (axis.stride == 2 && axis.dilation == 1 && !axis.irregular() && (axis.size == 2 || axis.size == 3) &&
-        (pass.fold == 1 || (axis.size == 2 && axis.low % 2 == 0)))
-      return axis.size == 2 ? paired_lines<2, C, T>(pass) : paired_lines<3, C, T>(pass);
-  if (axis.stride == 2 && !axis.irregular()) return lines_apart<2, C, T>(pass);
-  return lines_apart<3, C, T>(pass);
+  const C carry(pass);
+  with_line<C, T>(carry, pass, [&](const auto& make) HWY_ATTR {
+    make(Rows<T, A>{static_cast<const T*>(pass.src) - pass.origin, static_cast<A*>(pass.dst), pass.rows, pass.src_row,
+                    pass.dst_row},
+         pass.begin, pass.end);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

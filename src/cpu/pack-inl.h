@@ -143,6 +143,37 @@ HWY_INLINE Pack<T> further(Pack<T> a, Pack<T> b) {
 #endif
 }
 
+/// The same of numbers that are not NaN.
+template <bool Upwards, class T>
+HWY_INLINE Pack<T> further_number(Pack<T> a, Pack<T> b) {
+#if HWY_ARCH_X86
+  return {Upwards ? hn::Max(b.v, a.v) : hn::Min(b.v, a.v)};
+#else
+  return select(Upwards ? b <= a : a <= b, a, b);
+#endif
+}
+
+/// Remembers whether any lane was NaN.
+template <class T>
+class NanWatch {
+ public:
+  HWY_INLINE void add(Pack<T> a, Pack<T> b) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (sizeof(T) == 4)
+      seen_ = hn::Or(seen_, {_mm512_cmp_ps_mask(a.v.raw, b.v.raw, _CMP_UNORD_Q)});
+    else
+      seen_ = hn::Or(seen_, {_mm512_cmp_pd_mask(a.v.raw, b.v.raw, _CMP_UNORD_Q)});
+#else
+    seen_ = hn::Or(seen_, hn::Or(hn::IsNaN(a.v), hn::IsNaN(b.v)));
+#endif
+  }
+  HWY_INLINE void doubt() { seen_ = hn::FirstN(Tag<T>(), 1); }
+  HWY_INLINE bool any() const { return !hn::AllFalse(Tag<T>(), seen_); }
+
+ private:
+  hn::Mask<Tag<T>> seen_ = hn::FirstN(Tag<T>(), 0);
+};
+
 template <class T>
 HWY_INLINE Pack<T> magnitude(Pack<T> x) {
   return {hn::Abs(x.v)};
@@ -212,6 +243,16 @@ template <class T>
 requires std::is_same_v<T, f16> || std::is_same_v<T, bf16> HWY_INLINE Pack<float> load(const T* p) {
   const hn::Rebind<std::uint16_t, Tag<float>> half;
   return widen(hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)), T{});
+}
+
+/// As it is, and in a register: a compiler may read again from memory what is used several times, which costs more
+/// than a register where packs cross cache lines.
+template <class T>
+HWY_INLINE Pack<T> kept(Pack<T> x) {
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC
+  asm("" : "+v"(x.v.raw));
+#endif
+  return x;
 }
 
 /// Lanes as they lie in memory.

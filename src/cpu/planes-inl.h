@@ -1,0 +1,156 @@
+// Planes: lines and the rows across them in one go, for short windows. Rows are read, merged and written in turns so
+// short that memory never waits.
+
+#if defined(CENOTE_CPU_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_PLANES_INL_H_
+#undef CENOTE_CPU_PLANES_INL_H_
+#else
+#define CENOTE_CPU_PLANES_INL_H_
+#endif
+
+#include <bit>
+
+#include "cpu/lines-inl.h"
+#include "cpu/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+using cpu::Finish;
+using cpu::Planes;
+
+/// States on their way out: they wait until whole cache lines can be written.
+template <class A>
+class Outlet {
+ public:
+  explicit HWY_INLINE Outlet(const Planes& call) : call_(call), finish_(call.out) {}
+  HWY_INLINE A* states() const { return static_cast<A*>(const_cast<void*>(finish_.src)); }
+  /// Of `held` states, writes those that end a cache line, and those before them. Returns how many are left.
+  HWY_NOINLINE std::int64_t write_lines(std::int64_t held) {
+    const auto end = reinterpret_cast<std::uintptr_t>(finish_.dst) + static_cast<std::uintptr_t>(held * call_.out_size);
+    return write(held, held - static_cast<std::int64_t>(end % 64) / call_.out_size);
+  }
+  /// Writes all of them, and goes on at dst.
+  HWY_NOINLINE void move(std::int64_t held, void* dst) {
+    write(held, held);
+    finish_.dst = dst;
+  }
+
+ private:
+  HWY_INLINE std::int64_t write(std::int64_t held, std::int64_t count) {
+    if (count <= 0) return held;
+    finish_.len = count;
+    call_.finish(finish_);
+    finish_.dst = static_cast<char*>(finish_.dst) + count * call_.out_size;
+    std::memmove(states(), states() + count, static_cast<std::size_t>(held - count) * sizeof(A));
+    return held - count;
+  }
+
+  const Planes& call_;
+  Finish finish_;
+};
+
+template <class C, class A>
+HWY_NOINLINE void merge_few(const FewStateRows<C, A>& rows, std::int64_t len, A* dst) {
+  fold_row(rows.carry, len, dst, 0, rows);
+}
+/// Rows [first, last) of a ring, joined: `len` lanes of each.
+template <class C, class A>
+HWY_INLINE void merge_ring(const C& carry, const A* ring, std::int64_t pitch, std::int64_t slots, std::int64_t first,
+                           std::int64_t last, std::int64_t len, A* dst) {
+  const std::int64_t L = lanes<A>(), count = last - first;
+  const auto row = [=](std::int64_t j) CENOTE_INLINED { return ring + ((first + j) & (slots - 1)) * pitch; };
+  const auto read = [&](const A* p) CENOTE_INLINED { return carry.load_state(p, 0, 0); };
+  const A *a = row(0), *b = row(1), *c = row(2), *d = row(3), *e = row(4);
+  if (count == 3) {
+    for (std::int64_t i = 0; i < len; i += L)
+      carry.store_state(carry.combine(carry.combine(read(a + i), read(b + i)), read(c + i)), dst + i, 0);
+  } else if (count == 2) {
+    for (std::int64_t i = 0; i < len; i += L) carry.store_state(carry.combine(read(a + i), read(b + i)), dst + i, 0);
+  } else if (count == 5) {
+    for (std::int64_t i = 0; i < len; i += L) {
+      const auto three = carry.combine(carry.combine(read(a + i), read(b + i)), read(c + i));
+      carry.store_state(carry.combine(carry.combine(three, read(d + i)), read(e + i)), dst + i, 0);
+    }
+  } else {
+    FewStateRows<C, A> rows(carry, count);
+    for (std::int64_t j = 0; j < count; ++j) rows.row[j] = row(j);
+    merge_few(rows, len, dst);
+  }
+}
+
+template <class C, class T, class Make>
+HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& call) {
+  using A = typename LaneOf<typename C::N>::type;
+  // Copies, since a stored pack might alias the originals.
+  const C carry = like;
+  const auto calm = Calm<C>::of(like);
+  const Axis across = *call.across;
+  const bool folded = call.folded;
+  const std::int64_t begin = call.line.begin, end = call.line.end, width = end - begin, src_row = call.line.src_row;
+  const bool apart = call.out_row != width;
+  const std::int64_t pitch = (width + 127) / 64 * 64 + 16;
+  const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across.size)));
+  const std::int64_t together = folded && !apart ? cpu::plane_piece / width + 1 : 1;
+  A* const ring = static_cast<A*>(call.line.work);
+  Outlet<A> outlet(call);
+  A* const stage = outlet.states();
+  std::int64_t held = 0;
+  const auto* src = static_cast<const T*>(call.line.src);
+  auto* dst = static_cast<char*>(call.out.dst);
+  for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
+    if (p > 0 && call.out_plane != (call.end - call.begin) * width) {
+      outlet.move(held, dst);
+      held = 0;
+    }
+    std::int64_t made = 0, nan = -1;  // rows, and the last that may hold NaN
+    for (std::int64_t o = call.begin, rows = 1; o < call.end; o += rows) {
+      if (apart && o > call.begin) {
+        outlet.move(held, dst + (o - call.begin) * call.out_row * call.out_size);
+        held = 0;
+      }
+      const std::int64_t start = o * across.stride - across.low;
+      const std::int64_t first = HWY_MAX(start, 0), last = HWY_MIN(start + across.size, across.n);
+      if (folded)
+        rows = HWY_MIN(call.end - o, together);
+      else
+        for (made = HWY_MAX(made, first); made < last;) {
+          const std::int64_t slot = made & (slots - 1), count = HWY_MIN(last - made, slots - slot);
+          const bool any =
+              make(Rows<T, A>{src + made * src_row, ring + slot * pitch, count, src_row, pitch}, begin, end);
+          made += count;
+          if (HWY_UNLIKELY(any)) nan = made - 1;
+        }
+      for (std::int64_t from = 0; from < width;) {
+        const std::int64_t until = width - from < 2 * cpu::plane_piece ? width : from + cpu::plane_piece;
+        A* states = stage + held;
+        if (folded)
+          make(Rows<T, A>{src + start * src_row, states, rows, across.stride * src_row, width}, begin + from,
+               begin + until);
+        else if (HWY_UNLIKELY(first >= last))
+          fill_identity(carry, until - from, states, 0);
+        else if (!Calm<C>::differs || HWY_UNLIKELY(nan >= first))
+          merge_ring(carry, ring + from, pitch, slots, first, last, until - from, states);
+        else
+          merge_ring(calm, ring + from, pitch, slots, first, last, until - from, states);
+        held += rows * (until - from);
+        if (held >= cpu::plane_piece) held = outlet.write_lines(held);
+        from = until;
+      }
+    }
+  }
+  outlet.move(held, nullptr);
+}
+
+template <class C, class T>
+void planes(const Planes& call) {
+  const C carry(call.line);
+  with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
