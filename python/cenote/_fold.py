@@ -51,6 +51,14 @@ class Fold:
     def __init__(
         self, init: Any, reduce_fn: Reduce, window: Tuple[Any, ...], associative: bool, partials: Optional[Reduce]
     ) -> None:
+        if not callable(reduce_fn):
+            raise TypeError(f"[pool] reduce_fn = {reduce_fn!r}: must be a function of two arrays")
+        if partials is not None and not callable(partials):
+            raise TypeError(f"[pool] partials = {partials!r}: must be a function of two arrays, or None")
+        if not isinstance(associative, (bool, np.bool_)):
+            raise TypeError(f"[pool] associative = {associative!r}: must be True or False")
+        if not _is_number(init):
+            raise TypeError(f"[pool] init = {init!r}: must be a number")
         self.init, self.reduce_fn, self.window = init, reduce_fn, window
         self.associative, self.partials = associative, partials
 
@@ -98,14 +106,13 @@ class Fold:
         """The fold of a tensor, which remembers it."""
         if self.partials is None and not (x.constant or constant):
             raise NotImplementedError("[pool] a Tensor that is not constant needs partials(a, b), for its derivatives")
+        return _core.tensor_call(x, "pool", self._signature, self, self._pull, constant)
 
-        def shape(signature: Any) -> Any:
-            return _core.window_geometry("pool", signature[0], *self.window)[0], signature[1]
+    def _signature(self, x: Tuple[Any, Any]) -> Tuple[Any, Any]:
+        return _core.window_geometry("pool", x[0], *self.window)[0], x[1]
 
-        def vjp(inputs: Any, cotangents: Any) -> Any:
-            return self.vjp(inputs[0])[1](cotangents[0])
-
-        return _core.tensor_call(x, "pool", shape, self, vjp, constant)
+    def _pull(self, inputs: Any, cotangents: Any) -> Any:
+        return self.vjp(inputs[0])[1](cotangents[0])
 
     def hvp(self, x: Array, gy: Array, v: Array) -> Any:
         raise NotImplementedError("[hvp] pool: partials give derivatives of first order only")
@@ -116,7 +123,9 @@ class Fold:
 
     def _start(self, cells: Any, shape: Tuple[int, ...]) -> Any:
         if cells.dtype.kind in "biu":
-            if not np.isfinite(self.init) or np.array(self.init).astype(cells.dtype) != self.init:
+            bounds = np.iinfo(cells.dtype) if cells.dtype.kind in "iu" else None
+            low, high = (bounds.min, bounds.max) if bounds else (0, 1)
+            if not low <= self.init <= high or self.init != int(self.init):
                 raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
         return np.full(shape, self.init, cells.dtype)
 
@@ -131,7 +140,15 @@ class Fold:
         cells = _numbers(_core.to_numpy(x))
         if cells.dtype.kind != "f":
             raise ValueError(f"[pool] x has dtype {cells.dtype}: only floating-point types have derivatives")
-        return _on_kind(self.reduce_fn, x), _on_kind(self.partials, x), cells, *self._geometry(cells)
+        given = _on_kind(self.partials, x)
+
+        def partials(a: Any, b: Any) -> Any:
+            result = given(a, b)
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise ValueError(f"[pool] partials returned {type(result).__name__}: must be a pair of arrays")
+            return result
+
+        return _on_kind(self.reduce_fn, x), partials, cells, *self._geometry(cells)
 
     def _fold_axes(self, fn: Reduce, cells: Any, shape: Tuple[int, ...], axes: List[_Axis]) -> Any:
         """Innermost axis first, one call per cell of a line instead of one per cell of the window."""
@@ -154,6 +171,18 @@ class Fold:
         _store(value, fn(np.full_like(cells, self.init), cells))
         result[np.ix_(*index)] = value
         return result
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (int, float)):
+        return True
+    if isinstance(value, (str, bytes)) or np.ndim(value) != 0 or np.iscomplexobj(value):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _numbers(x: Any) -> Any:
@@ -196,19 +225,16 @@ def _store(to: Any, value: Any) -> None:
     value = np.asarray(value)
     if value.shape != to.shape:
         raise ValueError(f"[pool] reduce_fn returned shape {value.shape} for two arrays of shape {to.shape}")
-    np.copyto(to, value, casting="same_kind")
+    if not np.can_cast(value.dtype, to.dtype, "same_kind"):
+        raise TypeError(f"[pool] reduce_fn returned {value.dtype} for two arrays of {to.dtype}: must be of their kind")
+    np.copyto(to, value)
 
 
 def written(who: str, result: Any, out: Any) -> Any:
     """The result, or ``out`` with the result in it, which must be an array of its type and shape."""
     if out is None:
         return result
-    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
-        raise TypeError(f"[{who}] out is a {type(out).__name__}: must be an array")
-    if tuple(out.shape) != tuple(result.shape) or out.dtype != result.dtype:
-        raise ValueError(
-            f"[{who}] out is {out.dtype} {tuple(out.shape)}: must be {result.dtype} {tuple(result.shape)}"
-        )
+    _core.check_output(who, out, tuple(result.shape), result.dtype)
     out[...] = result
     return out
 
@@ -259,13 +285,13 @@ def pool(
     """
     arguments = (window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes)
     fold = Fold(init, reduce_fn, arguments, associative, partials)
+    if out is not None and isinstance(x, (_core.Probe, _core.Var, _core.Tensor)):
+        raise ValueError("[pool] out: only results of arrays are written into it")
     if isinstance(x, _core.Probe):
         return fold
     if isinstance(x, _core.Tensor):
-        if out is not None:
-            raise ValueError("[pool] out: a Tensor is not written into")
         return fold.record(x, constant)
     if constant is not None:
         raise TypeError("[pool] constant: only a cenote.Tensor takes it")
-    result = fold(x if hasattr(x, "shape") else np.asarray(x))
+    result = fold(x if hasattr(x, "shape") else _core.to_numpy(x))
     return written("pool", result, out)
