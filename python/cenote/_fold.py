@@ -108,8 +108,18 @@ class Fold:
             raise NotImplementedError("[pool] a Tensor that is not constant needs partials(a, b), for its derivatives")
         return _core.tensor_call(x, "pool", self._signature, self, self._pull, constant)
 
+    def append(self, x: _core.Var) -> _core.Var:
+        """The fold of a graph's variable, as a node of the graph."""
+        pulls = self.partials is not None
+        return _core.var_call(
+            x, "pool", self._signature, self, self._push if pulls else None, self._pull if pulls else None
+        )
+
     def _signature(self, x: Tuple[Any, Any]) -> Tuple[Any, Any]:
         return _core.window_geometry("pool", x[0], *self.window)[0], x[1]
+
+    def _push(self, inputs: Any, tangents: Any) -> Any:
+        return self.jvp(inputs[0], tangents[0])[1]
 
     def _pull(self, inputs: Any, cotangents: Any) -> Any:
         return self.vjp(inputs[0])[1](cotangents[0])
@@ -277,7 +287,7 @@ def pool(
     called on whole arrays: ``a`` holds what was folded so far, ``b`` the next cell of each window. Halves are computed
     in f32 and rounded once. With ``associative`` neighbours may be combined first, which takes fewer calls. For
     derivatives give ``partials(a, b)``, which returns those of ``reduce_fn`` in a and in b. The windows are those of
-    :func:`cenote.max_pool`.
+    :func:`cenote.max_pool`. Of a graph's variable the fold is a node, which calls the functions when a program runs.
 
     >>> import cenote, numpy as np
     >>> cenote.pool(np.arange(10), 1, np.multiply, (2,))
@@ -293,5 +303,7 @@ def pool(
         return fold.record(x, constant)
     if constant is not None:
         raise TypeError("[pool] constant: only a cenote.Tensor takes it")
+    if isinstance(x, _core.Var):
+        return fold.append(x)
     result = fold(x if hasattr(x, "shape") else _core.to_numpy(x))
     return written("pool", result, out)

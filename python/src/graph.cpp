@@ -298,6 +298,8 @@ void bind_graph(nb::module_& m) {
           },
           nb::arg("outputs"), "A program for these outputs.",
           nb::sig("def compile(self, outputs: typing.Sequence[Var]) -> Program"));
+  m.def("var_call", [](const Var& x, const std::string& label, nb::handle shape, nb::handle forward, nb::handle jvp,
+                       nb::handle vjp) { return graph::call(user_node(label, shape, forward, jvp, vjp), x); });
   m.def("tensor_call", [](const Tensor& x, const std::string& label, nb::handle shape, nb::handle forward,
                           nb::handle vjp, nb::handle constant) {
     const graph::UserNode node = user_node(label, shape, forward, nb::none(), vjp);

@@ -133,6 +133,8 @@ def program():
         (lambda: graph.gather(variable(), X), TypeError, ["indices = array", "Builder.constant"]),
         (lambda: graph.max_pool2d(variable(), 2, 2), ValueError, ["window = 2", "two extents"]),
         (lambda: cenote.max_unpool(variable(), X, (4, 4)), TypeError, ["indices = array", "Builder.constant"]),
+        (lambda: cenote.pool(variable(), 0, np.add, (2,), out=X), ValueError, ["out"]),
+        (lambda: cenote.pool(variable(), 0, np.add, (9,)), ValueError, ["window of extent 9"]),
         # Sparse tensors and the rest.
         (lambda: sparse.max_pool3d(X), TypeError, ["x = array", "SparseTensor"]),
         (lambda: sparse.SparseTensor([[0, 0]], [[1.0]], batch_counts="a"), TypeError, ["batch_counts = 'a'"]),
