@@ -1,6 +1,8 @@
 """Mistakes in arguments: the kind of error, and that it names the argument, its value and what is allowed."""
 
+import copy
 import inspect
+import pickle
 
 import cenote
 import numpy as np
@@ -117,6 +119,18 @@ def program():
         (fold(X.astype(complex)), TypeError, ["[pool] x has dtype complex128"]),
         (fold(np.ma.array(X, mask=X > 3)), TypeError, ["[pool] x is a masked array"]),
         (lambda: cenote.vjp(cenote.pool, X, 0, np.add, (2,), partials=np.add), ValueError, ["partials", "pair"]),
+        # Tensors.
+        (lambda: cenote.Tensor(X) + None, TypeError, ["operand = None"]),
+        (lambda: cenote.Tensor(X) + "a", TypeError, ["operand = 'a'"]),
+        (lambda: cenote.Tensor(X).backward([1, None]), TypeError, ["grad = [1, None]"]),
+        (lambda: cenote.Tensor(X, dtype="junk"), TypeError, ["dtype = 'junk'"]),
+        (lambda: cenote.Tensor(X, ndmin=13), ValueError, ["ndmin = 13", "12"]),
+        (lambda: cenote.Tensor(X, ndmin=1.5), TypeError, ["ndmin = 1.5", "integer"]),
+        (lambda: cenote.Tensor(X, copy="no"), TypeError, ["copy = 'no'", "True or False"]),
+        (lambda: cenote.Tensor(X).sum(axis=2), ValueError, ["axes[0] = 2", "from -2 to 1"]),
+        (lambda: cenote.Tensor(X).reshape(None), TypeError, ["shape = None", "integer"]),
+        (lambda: cenote.max_pool(cenote.Tensor(X), (2,), constant=3), TypeError, ["constant = 3"]),
+        (lambda: bool(cenote.Tensor(X)), ValueError, ["ambiguous"]),
         # Graphs.
         (lambda: program().forward(None), TypeError, ["inputs = None", "list"]),
         (lambda: program().jvp([X], None), TypeError, ["tangents = None", "list"]),
@@ -164,6 +178,14 @@ def test_plans_are_made_of_lists(x):
     array = np.array(x)
     assert (plan.input_shape, plan.input_dtype) == (array.shape, array.dtype)
     assert_array_equal(plan(x), cenote.max_pool(x, (2,)))
+
+
+def test_tensors_can_be_copied_and_pickled():
+    for x in (cenote.Tensor(X), cenote.Tensor(X, constant=True), cenote.Tensor(np.arange(3))):
+        for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+            assert_array_equal(made.data, x.data)
+            assert (made.dtype, made.constant) == (x.dtype, x.constant)
+            assert not np.shares_memory(made.data, x.data)
 
 
 WINDOWED = dict(stride=1, padding="valid", dilation=1, channels_last=False, ceil=False, exact=False, allow_empty=False)
