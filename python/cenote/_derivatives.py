@@ -72,16 +72,16 @@ def _describe(who: str, fn: Callable[..., Any], x: Any, args: Tuple[Any, ...], k
     return operation
 
 
-def _array(x: Any) -> Any:
+def _array(who: str, x: Any) -> Any:
     """Lists and numbers as arrays, so that all steps see one and the same."""
-    return _core.to_numpy(x) if isinstance(x, (list, tuple, int, float)) else x
+    return _core.to_numpy(who, "x", x) if isinstance(x, (list, tuple, int, float)) else x
 
 
 def _signature(x: Any) -> Tuple[Any, Any]:
     """The shape and the dtype of x, or x itself where it is such a pair."""
     if isinstance(x, tuple) and len(x) == 2 and not isinstance(x[1], (list, tuple, int, float)):
         return x
-    x = _array(x)
+    x = _array("plan", x)
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
         raise TypeError(f"[plan] x = {x!r}: must be an array, a list or a number, or a pair (shape, dtype)")
     return x.shape, x.dtype
@@ -99,7 +99,7 @@ def jvp(fn: Any, x: Any, dx: Any, *args: Any, **kw: Any) -> Tuple[Any, Any]:
     """
     if isinstance(fn, _core.Pullback):
         return fn.jvp(x, dx, *args, **kw)  # type: ignore[return-value,unused-ignore]
-    x = _array(x)
+    x = _array("jvp", x)
     result: Tuple[Any, Any] = _describe("jvp", fn, x, args, kw).jvp(x, dx)
     return result
 
@@ -117,7 +117,7 @@ def vjp(fn: Any, x: Any, *args: Any, **kw: Any) -> Tuple[Any, Callable[[Any], An
     """
     if isinstance(fn, _core.Pullback):
         return fn.vjp(x, *args, **kw)  # type: ignore[return-value,unused-ignore]
-    x = _array(x)
+    x = _array("vjp", x)
     result: Tuple[Any, Callable[[Any], Any]] = _describe("vjp", fn, x, args, kw).vjp(x)
     return result
 
@@ -129,7 +129,7 @@ def hvp(fn: Callable[..., Any], x: Any, gy: Any, v: Any, *args: Any, **kw: Any) 
     >>> cenote.hvp(cenote.smooth_max_pool, [1.0, 2.0, 3.0], [1.0], [1.0, 0.0, 0.0], (3,), 1.0)
     array([ 0.08192507, -0.02203304, -0.05989202])
     """
-    x = _array(x)
+    x = _array("hvp", x)
     return _describe("hvp", fn, x, args, kw).hvp(x, gy, v)
 
 

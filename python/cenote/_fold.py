@@ -63,7 +63,7 @@ class Fold:
         self.associative, self.partials = associative, partials
 
     def __call__(self, x: Array) -> Any:
-        cells = _numbers(_core.to_numpy(x))
+        cells = _numbers(_read(x))
         shape, axes = self._geometry(cells)
         fn = _on_kind(self.reduce_fn, x)
         if self.associative:
@@ -137,17 +137,20 @@ class Fold:
             low, high = (bounds.min, bounds.max) if bounds else (0, 1)
             if not low <= self.init <= high or self.init != int(self.init):
                 raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
-        return np.full(shape, self.init, cells.dtype)
+        try:
+            return np.full(shape, self.init, cells.dtype)
+        except OverflowError:
+            raise ValueError(f"[pool] init is beyond the range of {cells.dtype}, the type of x") from None
 
     def _finish(self, numbers: Any, x: Array) -> Any:
-        return _core.to_kind(numbers.astype(_core.to_numpy(x).dtype, copy=False), x)
+        return _core.to_kind(numbers.astype(_read(x).dtype, copy=False), x)
 
     def _differentiable(self, x: Array) -> Any:
         if self.partials is None:
             raise NotImplementedError(
                 "[pool] derivatives need partials(a, b), which returns those of reduce_fn in a and in b"
             )
-        cells = _numbers(_core.to_numpy(x))
+        cells = _numbers(_read(x))
         if cells.dtype.kind != "f":
             raise ValueError(f"[pool] x has dtype {cells.dtype}: only floating-point types have derivatives")
         given = _on_kind(self.partials, x)
@@ -195,6 +198,11 @@ def _is_number(value: Any) -> bool:
     return True
 
 
+def _read(x: Array) -> Any:
+    """x as an array of NumPy's around the same memory."""
+    return _core.to_numpy("pool", "x", x)
+
+
 def _numbers(x: Any) -> Any:
     """The array in the type that it is computed in: halves as f32."""
     half = x.dtype == np.float16 or x.dtype.name == "bfloat16"
@@ -204,11 +212,11 @@ def _numbers(x: Any) -> Any:
 
 
 def _checked(what: str, array: Array, x: Array, shape: Tuple[int, ...]) -> Any:
-    given = _core.to_numpy(array) if hasattr(array, "shape") else np.asarray(array, _core.to_numpy(x).dtype)
-    if given.shape != tuple(shape) or given.dtype != _core.to_numpy(x).dtype:
-        raise ValueError(
-            f"[pool] {what} has dtype {given.dtype} and shape {given.shape}: must be {_core.to_numpy(x).dtype} {shape}"
-        )
+    dtype, given = _read(x).dtype, _core.to_numpy("pool", what, array)
+    if not hasattr(array, "shape"):
+        given = given.astype(dtype)
+    if given.shape != tuple(shape) or given.dtype != dtype:
+        raise ValueError(f"[pool] {what} has dtype {given.dtype} and shape {given.shape}: must be {dtype} {shape}")
     return _numbers(given)
 
 
@@ -305,5 +313,5 @@ def pool(
         raise TypeError("[pool] constant: only a cenote.Tensor takes it")
     if isinstance(x, _core.Var):
         return fold.append(x)
-    result = fold(x if hasattr(x, "shape") else _core.to_numpy(x))
+    result = fold(x if hasattr(x, "shape") else _read(x))
     return written("pool", result, out)

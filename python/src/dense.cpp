@@ -136,8 +136,8 @@ void bind_dense(nb::module_& m) {
       },
       nb::arg("who"), nb::arg("shape"), nb::arg("window"), nb::arg("stride"), nb::arg("padding"), nb::arg("dilation"),
       nb::arg("channels_last"), nb::arg("ceil"), nb::arg("exact"), nb::arg("allow_empty"), nb::arg("axes"));
-  m.def("to_numpy", [](nb::handle x) -> Any {
-    auto* input = new Input("pool", "x", x);
+  m.def("to_numpy", [](const std::string& who, const std::string& what, nb::handle x) -> Any {
+    auto* input = new Input(who, what, x);
     const nb::capsule owner(input, [](void* held) noexcept { delete static_cast<Input*>(held); });
     if (is_numpy(x)) return nb::borrow(x);
     return to_numpy(input->view(), owner);

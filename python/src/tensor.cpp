@@ -1,10 +1,12 @@
 // Eager tensors in Python, after mygrad.
 #include <cenote/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "arguments.h"
@@ -91,6 +93,21 @@ Tensor unary(nb::handle x, nb::handle constant) {
   return without_gil([&] { return f(at, is_constant); });
 }
 
+/// Axes of x in their order; as NumPy's they may be negative, and come in any.
+Extents sorted_axes(const char* who, nb::handle axis, const Tensor& x) {
+  const int rank = x.shape().size();
+  std::set<std::int64_t> axes;
+  for (const std::int64_t number : extents_of(who, "axis", axis)) {
+    if (number < -rank || number >= rank)
+      reject(who, "axis = ", shown(axis), ": must be from ", -rank, " to ", rank - 1, " for a tensor of rank ", rank);
+    if (!axes.insert(number < 0 ? number + rank : number).second)
+      reject(who, "axis = ", shown(axis), ": must name each axis once");
+  }
+  Extents result;
+  for (const std::int64_t number : axes) result.push_back(number);
+  return result;
+}
+
 /// A sum or a mean, over all axes or some. Of integers and bool it is NumPy's, and a constant as they are.
 template <Reducer reducer, Tensor (*f)(const Tensor&, Constant)>
 Tensor total(const char* what, nb::handle x, nb::handle axis, nb::handle keepdims, nb::handle constant) {
@@ -101,11 +118,19 @@ Tensor total(const char* what, nb::handle x, nb::handle axis, nb::handle keepdim
     const nb::object value = to_numpy(Array(at.data())).attr(what)(nb::arg("axis") = axis, nb::arg("keepdims") = keep);
     return make(value, nb::bool_(is_constant.value_or(true)));
   }
-  if (axis.is_none() && !keep) return unary<f>(x, constant);
-  Extents axes;
-  for (int i = 0; i < at.shape().size(); ++i) axes.push_back(i);
-  const Global region{.axes = axis.is_none() ? axes : extents_of(what, "axis", axis), .keepdims = keep};
-  return without_gil([&] { return pool(at, {.reducer = reducer, .region = region}, is_constant); });
+  if (axis.is_none()) {
+    const Tensor result = unary<f>(x, constant);
+    return keep ? reshape(result, Extents::filled(at.shape().size(), 1)) : result;
+  }
+  const Extents axes = sorted_axes(what, axis, at);
+  if (axes.size() == 0) return reshape(at, at.shape(), is_constant);
+  const bool is_empty =
+      std::any_of(axes.begin(), axes.end(), [&](auto i) { return at.shape()[static_cast<int>(i)] == 0; });
+  return without_gil([&] {
+    const Tensor result = pool(at, {.reducer = reducer, .region = Global{.axes = axes, .keepdims = keep}}, is_constant);
+    // The mean of nothing is NaN, where the average of an empty window is 0.
+    return reducer == Reducer::avg && is_empty ? result * std::nan("") : result;
+  });
 }
 Tensor total_sum(nb::handle x, nb::handle axis, nb::handle keepdims, nb::handle constant) {
   return total<Reducer::sum, &sum>("sum", x, axis, keepdims, constant);

@@ -15,6 +15,11 @@ ROWS = sparse.SparseTensor(np.array([[0, 0, 0, 0], [0, 1, 0, 0]], np.int32), np.
 ONES = np.ones((4, 3))
 
 
+def of_sums(a, b):
+    """The partial derivatives of a + b."""
+    return 1, 1
+
+
 def maximum(x=X, window=(2,), **options):
     return lambda: cenote.max_pool(x, window, **options)
 
@@ -102,12 +107,16 @@ def program():
         (lambda: cenote.vjp(lambda x: cenote.max_pool(np.exp(x), (2,)), X), TypeError, ["fn", "first argument"]),
         (lambda: cenote.vjp(lambda x: cenote.max_pool(x, (2,)) + 1, X), TypeError, ["result", "Tensor"]),
         (lambda: cenote.jvp(sparse.max_pool3d, ROWS, ROWS), TypeError, ["dx = SparseTensor"]),
+        (lambda: cenote.plan(cenote.max_pool, [[1], []], (2,)), ValueError, ["[plan] x = [[1], []]"]),
+        (lambda: cenote.vjp(cenote.pool, X, 0, np.add, (2,), partials=of_sums)[1](None), TypeError, ["gy = None"]),
+        (lambda: cenote.jvp(cenote.pool, X, "a", 0, np.add, (2,), partials=of_sums), TypeError, ["dx = 'a'"]),
         # Folds.
         (fold(init=None), TypeError, ["init = None", "number"]),
         (fold(init="a"), TypeError, ["init = 'a'", "number"]),
         (fold(init=1j), TypeError, ["init = 1j", "number"]),
         (fold(init=[1, 2]), TypeError, ["init = [1, 2]", "number"]),
         (fold(X.astype(np.uint8), 10**30), ValueError, ["init = 1000", "uint8"]),
+        (fold(init=10**400), ValueError, ["init", "range of float64"]),
         (fold(X.astype(np.uint8), np.inf), ValueError, ["init = inf", "uint8"]),
         (fold(X > 3, 2), ValueError, ["init = 2", "bool"]),
         (fold(reduce_fn=None), TypeError, ["reduce_fn = None", "function"]),
@@ -127,7 +136,8 @@ def program():
         (lambda: cenote.Tensor(X, ndmin=13), ValueError, ["ndmin = 13", "12"]),
         (lambda: cenote.Tensor(X, ndmin=1.5), TypeError, ["ndmin = 1.5", "integer"]),
         (lambda: cenote.Tensor(X, copy="no"), TypeError, ["copy = 'no'", "True or False"]),
-        (lambda: cenote.Tensor(X).sum(axis=2), ValueError, ["axes[0] = 2", "from -2 to 1"]),
+        (lambda: cenote.Tensor(X).sum(axis=2), ValueError, ["[sum] axis = 2", "from -2 to 1"]),
+        (lambda: cenote.Tensor(X).mean(axis=(0, -2)), ValueError, ["[mean] axis = (0, -2)", "once"]),
         (lambda: cenote.Tensor(X).reshape(None), TypeError, ["shape = None", "integer"]),
         (lambda: cenote.max_pool(cenote.Tensor(X), (2,), constant=3), TypeError, ["constant = 3"]),
         (lambda: bool(cenote.Tensor(X)), ValueError, ["ambiguous"]),

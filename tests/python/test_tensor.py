@@ -213,7 +213,7 @@ def test_shared_memory_may_be_let_go_by_any_thread():
         thread.join()
 
 
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("axis", [None, 0, -1, (), (0, 2), (-1, 0), (0, 1, 2)])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("dtype", ["f8", "i4"])
 def test_sums_and_means_are_over_all_axes_or_some(axis, keepdims, dtype):
@@ -228,6 +228,13 @@ def test_sums_and_means_are_over_all_axes_or_some(axis, keepdims, dtype):
         y.backward()
         if not x.constant:
             assert_allclose(x.grad, np.ones_like(a) * (1 if name == "sum" else expected.size / a.size))
+
+
+def test_the_mean_of_nothing_is_nan():
+    x = Tensor(np.zeros((3, 0)))
+    assert np.isnan(x.mean().data) and np.isnan(x.mean(axis=1).data).all() and x.mean(axis=0).shape == (0,)
+    assert_array_equal(x.sum(axis=1).data, np.zeros(3))
+    assert Tensor(2.0).sum(keepdims=True).data == 2 and Tensor(np.ones((1,) * 12)).mean(keepdims=True).ndim == 12
 
 
 @pytest.mark.parametrize("exponent", [-3, -1, 0, 1, 2, 5, 16, 17, 21])
