@@ -151,6 +151,25 @@ TEST(Array, ChecksTypesIndicesAndNumbersOfElements) {
   EXPECT_TRUE(rejects([] { Array(Type::f64, {std::int64_t{1} << 45}); }, {"35184372088832"}));
 }
 
+TEST(Array, SharesMemoryFromElsewhereAndKeepsIt) {
+  const auto owner = std::make_shared<Array>(counting({2, 3}));
+  Array a(std::shared_ptr<void>(owner, owner->data()), Type::f32, {3, 2});
+  EXPECT_EQ(owner.use_count(), 2);
+  owner->at<float>({0, 1}) = 9;
+  EXPECT_TRUE(holds(a, {3, 2}, {0, 9, 2, 3, 4, 5}));
+  const Array copy = a;
+  EXPECT_NE(copy.data(), a.data());
+  Array moved = std::move(a);
+  EXPECT_EQ(moved.data(), owner->data());
+  moved = Array({1}, {1.0f});
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_TRUE(holds(moved, {1}, {1}));
+  EXPECT_TRUE(rejects([] { Array(std::shared_ptr<void>(), Type::f32, {2}); }, {"null", "2"}));
+  EXPECT_EQ(Array(std::shared_ptr<void>(), Type::f32, {0, 2}).size(), 0);
+  const std::shared_ptr<void> odd(owner, static_cast<std::byte*>(owner->data()) + 2);
+  EXPECT_TRUE(rejects([&] { Array(odd, Type::f32, {1}); }, {"misaligned", "f32", "4"}));
+}
+
 TEST(Array, CopiesViewsWithAnyStrides) {
   const Array a = counting({2, 3});
   const auto* data = static_cast<const float*>(a.data());

@@ -81,15 +81,15 @@ TEST_F(BadInputs, AxesThatDoNotExistOrRepeat) {
   all_refuse({.size = {1, 1}, .axes = Extents{1}}, {"axes = (1,)", "2"});
   all_refuse({.size = {1}, .channels_last = true, .axes = Extents{1}}, {"axes", "channels_last"});
   all_refuse({.size = {1, 1}, .channels_last = true}, {"channels_last", "2"});
-  all_refuse({.size = {1}, .axes = Extents{}}, {"axes"});
+  all_refuse({.size = {1}, .axes = Extents{}}, {"axes = ()", "at least one"});
 }
 
 TEST_F(BadInputs, ScalarsWithoutAxes) {
   const float one = 1;
   const View scalar(&one, Type::f32, {}, {});
-  EXPECT_TRUE(rejects([&] { max_pool(scalar, {.size = {1}}); }, {"[max_pool]", "1", "0"}));
+  EXPECT_TRUE(rejects([&] { max_pool(scalar, {.size = {1}}); }, {"[max_pool]", "rank 0", "at least one axis"}));
   EXPECT_TRUE(rejects([&] { global_max_pool(scalar); }, {"[global_max_pool]", "rank 0"}));
-  EXPECT_TRUE(rejects([&] { adaptive_max_pool(scalar, {.output = {1}}); }, {"[adaptive_max_pool]"}));
+  EXPECT_TRUE(rejects([&] { adaptive_max_pool(scalar, {.output = {1}}); }, {"[adaptive_max_pool]", "rank 0"}));
 }
 
 TEST_F(BadInputs, ArithmeticBeyond64Bits) {

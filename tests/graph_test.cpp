@@ -284,6 +284,16 @@ TEST(Graph, UsersNodesHaveTheirOwnDerivatives) {
   EXPECT_TRUE(holds_text(unsupported_in([&] { pullback.vjp({at, g}, {g}); }), "square_vjp"));
 }
 
+TEST(Graph, ANodeCanBeCalledOnAVariableWithoutItsBuilder) {
+  Builder b;
+  const Var x = b.input(Type::f32, {3});
+  const Array at = array({3}, {1, 2, 3});
+  const Program direct = b.compile({b.call(square(), {x}).front()}), free = b.compile({graph::call(square(), x)});
+  EXPECT_TRUE(same_bits(free.forward({at}).front(), direct.forward({at}).front()));
+  EXPECT_TRUE(same_bits(*free.vjp({at}, {at}).cotangents.front(), *direct.vjp({at}, {at}).cotangents.front()));
+  EXPECT_TRUE(rejects([&] { graph::call(square(), Var()); }, {"square", "empty Var"}));
+}
+
 TEST(Graph, ANodeWithoutADerivativeFailsLoudlyUnlessNothingFlows) {
   UserNode plain = square();
   plain.jvp = plain.vjp = nullptr;

@@ -55,7 +55,8 @@ struct MutableView {
   int rank() const noexcept { return shape.size(); }
 };
 
-/// An array that owns its memory: row-major, without gaps, aligned to 64 bytes. Copies are deep.
+/// An array that owns its memory: row-major, without gaps, aligned to 64 bytes unless the memory came from elsewhere.
+/// Copies are deep.
 class Array {
  public:
   /// A rank-1 f32 array without elements.
@@ -74,6 +75,9 @@ class Array {
       : Array(shape, std::span<const T>(values.begin(), values.size())) {}
   /// Copies the elements of a view in row-major order.
   explicit Array(const View& view);
+  /// Elements that lie at `memory`, row-major, without gaps and aligned to their size. Others may share them: what one
+  /// writes the other sees. Throws std::invalid_argument where there is no memory for the elements of the shape.
+  Array(std::shared_ptr<void> memory, Type type, const Extents& shape);
 
   Array(const Array& other) : Array(View(other)) {}
   Array(Array&& other) noexcept;
@@ -117,6 +121,8 @@ class Array {
  private:
   struct Free {
     void operator()(std::byte* memory) const noexcept;
+    /// Keeps memory from elsewhere; empty for an array's own.
+    std::shared_ptr<void> shared;
   };
   void require(Type type) const;
   void assign(const void* values, std::size_t count);

@@ -77,6 +77,8 @@ class Var {
   int id_ = -1;
 };
 
+/// The first output of a node of the caller's own that reads x, as Builder::call.
+Var call(const UserNode& node, const Var& x);
 /// The same elements with derivative zero.
 Var detach(const Var& x);
 

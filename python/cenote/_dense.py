@@ -47,7 +47,7 @@ def max_pool(
     """
     return _core.window_pool(
         _MAX, x, window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes,
-        ties, index_kind if return_indices else None, out, constant,
+        ties, (return_indices, index_kind), out, constant,
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def min_pool(
     """
     return _core.window_pool(
         _MIN, x, window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes,
-        ties, index_kind if return_indices else None, out, constant,
+        ties, (return_indices, index_kind), out, constant,
     )  # fmt: skip
 
 
@@ -226,8 +226,7 @@ def adaptive_max_pool(
     >>> cenote.adaptive_max_pool([1, 2, 3, 4, 5], (3,))
     array([2, 4, 5])
     """
-    kind = index_kind if return_indices else None
-    return _core.adaptive_pool(_MAX, x, output, channels_last, axes, ties, kind, out, constant)
+    return _core.adaptive_pool(_MAX, x, output, channels_last, axes, ties, (return_indices, index_kind), out, constant)
 
 
 def adaptive_avg_pool(
@@ -271,8 +270,7 @@ def global_max_pool(
     array([[[2],
             [4]]])
     """
-    kind = index_kind if return_indices else None
-    return _core.global_pool(_MAX, x, rank, channels_last, axes, keepdims, ties, kind, out, constant)
+    return _core.global_pool(_MAX, x, rank, channels_last, axes, keepdims, ties, (return_indices, index_kind), out, constant)
 
 
 def global_min_pool(
@@ -294,8 +292,7 @@ def global_min_pool(
     >>> cenote.global_min_pool([[[1, 2], [3, 4]]], keepdims=False)
     array([[1, 3]])
     """
-    kind = index_kind if return_indices else None
-    return _core.global_pool(_MIN, x, rank, channels_last, axes, keepdims, ties, kind, out, constant)
+    return _core.global_pool(_MIN, x, rank, channels_last, axes, keepdims, ties, (return_indices, index_kind), out, constant)
 
 
 def global_sum_pool(

@@ -2,8 +2,6 @@
 
 from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
-import numpy as np
-
 from cenote import _core
 from cenote._fold import written
 from cenote._typing import Array
@@ -50,6 +48,10 @@ def max_unpool(
     >>> cenote.max_unpool(y, indices, (1, 1, 4))
     array([[[0., 5., 0., 4.]]])
     """
+    if constant is not None and not isinstance(y, _core.Tensor):
+        raise TypeError("[max_unpool] constant: only a cenote.Tensor takes it")
+    if out is not None and isinstance(y, (_core.Probe, _core.Var, _core.Tensor)):
+        raise ValueError("[max_unpool] out: only results of arrays are written into it")
     if isinstance(y, _core.Probe):
         return _Unpool(indices, shape, rank, channels_last, axes)
     if isinstance(y, _core.Var):
@@ -62,15 +64,27 @@ def max_unpool(
 
 def _describe(who: str, fn: Callable[..., Any], x: Any, args: Tuple[Any, ...], kw: "dict[str, Any]") -> Any:
     """What fn does to its first argument, as an operation."""
+    if not callable(fn):
+        raise TypeError(f"[{who}] fn = {fn!r}: must be a function of cenote, or one that ends in such a function")
     operation = fn(_core.Probe(x), *args, **kw)
     if not all(hasattr(operation, name) for name in ("jvp", "vjp", "hvp")):
         raise TypeError(f"[{who}] fn = {fn!r}: must return the result of one function of cenote for its first argument")
     return operation
 
 
-def _array(x: Any) -> Any:
-    """Lists as arrays, so that all steps see one and the same."""
-    return np.asarray(x) if isinstance(x, (list, tuple, int, float)) else x
+def _array(who: str, x: Any) -> Any:
+    """Lists and numbers as arrays, so that all steps see one and the same."""
+    return _core.to_numpy(who, "x", x) if isinstance(x, (list, tuple, int, float)) else x
+
+
+def _signature(x: Any) -> Tuple[Any, Any]:
+    """The shape and the dtype of x, or x itself where it is such a pair."""
+    if isinstance(x, tuple) and len(x) == 2 and not isinstance(x[1], (list, tuple, int, float)):
+        return x
+    x = _array("plan", x)
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        raise TypeError(f"[plan] x = {x!r}: must be an array, a list or a number, or a pair (shape, dtype)")
+    return x.shape, x.dtype
 
 
 def jvp(fn: Any, x: Any, dx: Any, *args: Any, **kw: Any) -> Tuple[Any, Any]:
@@ -85,7 +99,7 @@ def jvp(fn: Any, x: Any, dx: Any, *args: Any, **kw: Any) -> Tuple[Any, Any]:
     """
     if isinstance(fn, _core.Pullback):
         return fn.jvp(x, dx, *args, **kw)  # type: ignore[return-value,unused-ignore]
-    x = _array(x)
+    x = _array("jvp", x)
     result: Tuple[Any, Any] = _describe("jvp", fn, x, args, kw).jvp(x, dx)
     return result
 
@@ -103,7 +117,7 @@ def vjp(fn: Any, x: Any, *args: Any, **kw: Any) -> Tuple[Any, Callable[[Any], An
     """
     if isinstance(fn, _core.Pullback):
         return fn.vjp(x, *args, **kw)  # type: ignore[return-value,unused-ignore]
-    x = _array(x)
+    x = _array("vjp", x)
     result: Tuple[Any, Callable[[Any], Any]] = _describe("vjp", fn, x, args, kw).vjp(x)
     return result
 
@@ -115,14 +129,14 @@ def hvp(fn: Callable[..., Any], x: Any, gy: Any, v: Any, *args: Any, **kw: Any) 
     >>> cenote.hvp(cenote.smooth_max_pool, [1.0, 2.0, 3.0], [1.0], [1.0, 0.0, 0.0], (3,), 1.0)
     array([ 0.08192507, -0.02203304, -0.05989202])
     """
-    x = _array(x)
+    x = _array("hvp", x)
     return _describe("hvp", fn, x, args, kw).hvp(x, gy, v)
 
 
 def plan(fn: Union[str, Callable[..., Any]], x: Any = None, *args: Any, **kw: Any) -> _core.Plan:
     """A pooling, checked once for arrays of one type and shape, to be run many times.
 
-    Give a problem string, or a function with its arguments: x is an array, or a pair (shape, dtype).
+    Give a problem string, or a function with its arguments: x is an array, a list, or a pair (shape, dtype).
 
     >>> import cenote, numpy as np
     >>> plan = cenote.plan(cenote.max_pool, ((2, 4), "f32"), (2,), stride=2)
@@ -133,8 +147,10 @@ def plan(fn: Union[str, Callable[..., Any]], x: Any = None, *args: Any, **kw: An
            [8., 6.]], dtype=float32)
     """
     if isinstance(fn, str):
+        if x is not None or args or kw:
+            raise TypeError(f"[plan] fn = {fn!r}: a problem string says everything; must be the only argument")
         return _core.plan_problem(fn)
-    shape, dtype = x if isinstance(x, tuple) and len(x) == 2 and not hasattr(x, "shape") else (x.shape, x.dtype)
+    shape, dtype = _signature(x)
     operation = _describe("plan", fn, x, args, kw)
     if not isinstance(operation, _core.PoolingOperation):
         raise TypeError(f"[plan] fn = {fn!r}: must be a dense pooling without a function of its own")

@@ -51,11 +51,19 @@ class Fold:
     def __init__(
         self, init: Any, reduce_fn: Reduce, window: Tuple[Any, ...], associative: bool, partials: Optional[Reduce]
     ) -> None:
+        if not callable(reduce_fn):
+            raise TypeError(f"[pool] reduce_fn = {reduce_fn!r}: must be a function of two arrays")
+        if partials is not None and not callable(partials):
+            raise TypeError(f"[pool] partials = {partials!r}: must be a function of two arrays, or None")
+        if not isinstance(associative, (bool, np.bool_)):
+            raise TypeError(f"[pool] associative = {associative!r}: must be True or False")
+        if not _is_number(init):
+            raise TypeError(f"[pool] init = {init!r}: must be a number")
         self.init, self.reduce_fn, self.window = init, reduce_fn, window
         self.associative, self.partials = associative, partials
 
     def __call__(self, x: Array) -> Any:
-        cells = _numbers(_core.to_numpy(x))
+        cells = _numbers(_read(x))
         shape, axes = self._geometry(cells)
         fn = _on_kind(self.reduce_fn, x)
         if self.associative:
@@ -98,14 +106,23 @@ class Fold:
         """The fold of a tensor, which remembers it."""
         if self.partials is None and not (x.constant or constant):
             raise NotImplementedError("[pool] a Tensor that is not constant needs partials(a, b), for its derivatives")
+        return _core.tensor_call(x, "pool", self._signature, self, self._pull, constant)
 
-        def shape(signature: Any) -> Any:
-            return _core.window_geometry("pool", signature[0], *self.window)[0], signature[1]
+    def append(self, x: _core.Var) -> _core.Var:
+        """The fold of a graph's variable, as a node of the graph."""
+        pulls = self.partials is not None
+        return _core.var_call(
+            x, "pool", self._signature, self, self._push if pulls else None, self._pull if pulls else None
+        )
 
-        def vjp(inputs: Any, cotangents: Any) -> Any:
-            return self.vjp(inputs[0])[1](cotangents[0])
+    def _signature(self, x: Tuple[Any, Any]) -> Tuple[Any, Any]:
+        return _core.window_geometry("pool", x[0], *self.window)[0], x[1]
 
-        return _core.tensor_call(x, "pool", shape, self, vjp, constant)
+    def _push(self, inputs: Any, tangents: Any) -> Any:
+        return self.jvp(inputs[0], tangents[0])[1]
+
+    def _pull(self, inputs: Any, cotangents: Any) -> Any:
+        return self.vjp(inputs[0])[1](cotangents[0])
 
     def hvp(self, x: Array, gy: Array, v: Array) -> Any:
         raise NotImplementedError("[hvp] pool: partials give derivatives of first order only")
@@ -116,22 +133,35 @@ class Fold:
 
     def _start(self, cells: Any, shape: Tuple[int, ...]) -> Any:
         if cells.dtype.kind in "biu":
-            if not np.isfinite(self.init) or np.array(self.init).astype(cells.dtype) != self.init:
+            bounds = np.iinfo(cells.dtype) if cells.dtype.kind in "iu" else None
+            low, high = (bounds.min, bounds.max) if bounds else (0, 1)
+            if not low <= self.init <= high or self.init != int(self.init):
                 raise ValueError(f"[pool] init = {self.init!r}: must be a value of {cells.dtype}, the type of x")
-        return np.full(shape, self.init, cells.dtype)
+        try:
+            return np.full(shape, self.init, cells.dtype)
+        except OverflowError:
+            raise ValueError(f"[pool] init is beyond the range of {cells.dtype}, the type of x") from None
 
     def _finish(self, numbers: Any, x: Array) -> Any:
-        return _core.to_kind(numbers.astype(_core.to_numpy(x).dtype, copy=False), x)
+        return _core.to_kind(numbers.astype(_read(x).dtype, copy=False), x)
 
     def _differentiable(self, x: Array) -> Any:
         if self.partials is None:
             raise NotImplementedError(
                 "[pool] derivatives need partials(a, b), which returns those of reduce_fn in a and in b"
             )
-        cells = _numbers(_core.to_numpy(x))
+        cells = _numbers(_read(x))
         if cells.dtype.kind != "f":
             raise ValueError(f"[pool] x has dtype {cells.dtype}: only floating-point types have derivatives")
-        return _on_kind(self.reduce_fn, x), _on_kind(self.partials, x), cells, *self._geometry(cells)
+        given = _on_kind(self.partials, x)
+
+        def partials(a: Any, b: Any) -> Any:
+            result = given(a, b)
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise ValueError(f"[pool] partials returned {type(result).__name__}: must be a pair of arrays")
+            return result
+
+        return _on_kind(self.reduce_fn, x), partials, cells, *self._geometry(cells)
 
     def _fold_axes(self, fn: Reduce, cells: Any, shape: Tuple[int, ...], axes: List[_Axis]) -> Any:
         """Innermost axis first, one call per cell of a line instead of one per cell of the window."""
@@ -156,6 +186,23 @@ class Fold:
         return result
 
 
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (int, float)):
+        return True
+    if isinstance(value, (str, bytes)) or np.ndim(value) != 0 or np.iscomplexobj(value):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _read(x: Array) -> Any:
+    """x as an array of NumPy's around the same memory."""
+    return _core.to_numpy("pool", "x", x)
+
+
 def _numbers(x: Any) -> Any:
     """The array in the type that it is computed in: halves as f32."""
     half = x.dtype == np.float16 or x.dtype.name == "bfloat16"
@@ -165,11 +212,11 @@ def _numbers(x: Any) -> Any:
 
 
 def _checked(what: str, array: Array, x: Array, shape: Tuple[int, ...]) -> Any:
-    given = _core.to_numpy(array) if hasattr(array, "shape") else np.asarray(array, _core.to_numpy(x).dtype)
-    if given.shape != tuple(shape) or given.dtype != _core.to_numpy(x).dtype:
-        raise ValueError(
-            f"[pool] {what} has dtype {given.dtype} and shape {given.shape}: must be {_core.to_numpy(x).dtype} {shape}"
-        )
+    dtype, given = _read(x).dtype, _core.to_numpy("pool", what, array)
+    if not hasattr(array, "shape"):
+        given = given.astype(dtype)
+    if given.shape != tuple(shape) or given.dtype != dtype:
+        raise ValueError(f"[pool] {what} has dtype {given.dtype} and shape {given.shape}: must be {dtype} {shape}")
     return _numbers(given)
 
 
@@ -196,19 +243,16 @@ def _store(to: Any, value: Any) -> None:
     value = np.asarray(value)
     if value.shape != to.shape:
         raise ValueError(f"[pool] reduce_fn returned shape {value.shape} for two arrays of shape {to.shape}")
-    np.copyto(to, value, casting="same_kind")
+    if not np.can_cast(value.dtype, to.dtype, "same_kind"):
+        raise TypeError(f"[pool] reduce_fn returned {value.dtype} for two arrays of {to.dtype}: must be of their kind")
+    np.copyto(to, value)
 
 
 def written(who: str, result: Any, out: Any) -> Any:
     """The result, or ``out`` with the result in it, which must be an array of its type and shape."""
     if out is None:
         return result
-    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
-        raise TypeError(f"[{who}] out is a {type(out).__name__}: must be an array")
-    if tuple(out.shape) != tuple(result.shape) or out.dtype != result.dtype:
-        raise ValueError(
-            f"[{who}] out is {out.dtype} {tuple(out.shape)}: must be {result.dtype} {tuple(result.shape)}"
-        )
+    _core.check_output(who, out, tuple(result.shape), result.dtype)
     out[...] = result
     return out
 
@@ -251,7 +295,7 @@ def pool(
     called on whole arrays: ``a`` holds what was folded so far, ``b`` the next cell of each window. Halves are computed
     in f32 and rounded once. With ``associative`` neighbours may be combined first, which takes fewer calls. For
     derivatives give ``partials(a, b)``, which returns those of ``reduce_fn`` in a and in b. The windows are those of
-    :func:`cenote.max_pool`.
+    :func:`cenote.max_pool`. Of a graph's variable the fold is a node, which calls the functions when a program runs.
 
     >>> import cenote, numpy as np
     >>> cenote.pool(np.arange(10), 1, np.multiply, (2,))
@@ -259,13 +303,15 @@ def pool(
     """
     arguments = (window, stride, padding, dilation, channels_last, ceil, exact, allow_empty, axes)
     fold = Fold(init, reduce_fn, arguments, associative, partials)
+    if out is not None and isinstance(x, (_core.Probe, _core.Var, _core.Tensor)):
+        raise ValueError("[pool] out: only results of arrays are written into it")
     if isinstance(x, _core.Probe):
         return fold
     if isinstance(x, _core.Tensor):
-        if out is not None:
-            raise ValueError("[pool] out: a Tensor is not written into")
         return fold.record(x, constant)
     if constant is not None:
         raise TypeError("[pool] constant: only a cenote.Tensor takes it")
-    result = fold(x if hasattr(x, "shape") else np.asarray(x))
+    if isinstance(x, _core.Var):
+        return fold.append(x)
+    result = fold(x if hasattr(x, "shape") else _read(x))
     return written("pool", result, out)

@@ -102,7 +102,9 @@ class Builder(_core.Builder):
 
     def call(self, node: UserNode, inputs: Sequence[Var]) -> List[Var]:
         """The outputs of a node of the caller's own."""
-        return self.add_node(node.name, node.shape, node.forward, node.jvp, node.vjp, list(inputs))
+        if not isinstance(node, UserNode):
+            raise TypeError(f"[call] node = {node!r}: must be a UserNode")
+        return self.add_node(node.name, node.shape, node.forward, node.jvp, node.vjp, inputs)
 
 
 def gather(
@@ -176,6 +178,7 @@ def smooth_max_pool2d(x: Var, window: Sequence[int], stride: int, beta: float) -
 
 
 def _two(window: Sequence[int]) -> Tuple[int, ...]:
-    if len(window) != 2:
-        raise ValueError(f"[pool2d] window = {tuple(window)}: must have two extents")
-    return tuple(window)
+    extents = tuple(window) if hasattr(window, "__len__") else (window,)
+    if len(extents) != 2:
+        raise ValueError(f"[pool2d] window = {window!r}: must have two extents")
+    return extents

@@ -241,7 +241,7 @@ def pool3d(
     >>> sparse.pool3d(x).feats.tolist()
     [[3.0], [7.0]]
     """
-    if x.dimension != 3:
+    if getattr(x, "dimension", 3) != 3:
         raise ValueError(f"[{mode}_pool3d] x of lattice dimension {x.dimension}: must be 3; pool takes any dimension")
     return pool(x, mode=mode, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
 

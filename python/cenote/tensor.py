@@ -4,8 +4,11 @@ import functools
 import threading
 from typing import Any, Callable, List, Optional, Sequence, TypeVar, Union
 
+import numpy as np
+
 from cenote import _core
 from cenote._core import Tensor
+from cenote._typing import Axes
 
 __all__ = [
     "Tensor",
@@ -55,11 +58,14 @@ class _NoAutodiff:
     def __exit__(self, *error: Any) -> None:
         self._held().pop()
 
-    def __call__(self, function: Function) -> Function:
-        @functools.wraps(function)
+    def __call__(self, func: Function, to_numpy: bool = False) -> Function:
+        """The function without recording; with ``to_numpy`` what it returns is made an array of NumPy's."""
+
+        @functools.wraps(func)
         def untracked(*args: Any, **kw: Any) -> Any:
             with self:
-                return function(*args, **kw)
+                result = func(*args, **kw)
+            return np.asarray(result) if to_numpy else result
 
         return untracked  # type: ignore[return-value]
 
@@ -70,6 +76,10 @@ class _NoAutodiff:
 no_autodiff = _NoAutodiff()
 
 Operand = Union[Tensor, Any]
+
+
+def _load(data: Any, constant: bool) -> Tensor:
+    return Tensor(data, constant=constant, copy=False)
 
 
 def add(a: Operand, b: Operand, *, constant: Constant = None) -> Tensor:
@@ -152,24 +162,28 @@ def relu(x: Operand, *, constant: Constant = None) -> Tensor:
     return _core.tensor_relu(x, constant)
 
 
-def sum(x: Operand, *, constant: Constant = None) -> Tensor:
-    """The sum of all elements, of rank 0.
+def sum(x: Operand, axis: Axes = None, keepdims: bool = False, *, constant: Constant = None) -> Tensor:
+    """The sum over ``axis``, one or several, or of all elements. With ``keepdims`` the axes stay, with size 1.
 
     >>> import cenote
     >>> cenote.tensor.sum([1.0, 2.0])
     Tensor(3.)
+    >>> cenote.tensor.sum([[1.0, 2.0], [3.0, 4.0]], axis=1)
+    Tensor([3., 7.])
     """
-    return _core.tensor_sum(x, constant)
+    return _core.tensor_sum(x, axis, keepdims, constant)
 
 
-def mean(x: Operand, *, constant: Constant = None) -> Tensor:
-    """The mean of all elements, of rank 0.
+def mean(x: Operand, axis: Axes = None, keepdims: bool = False, *, constant: Constant = None) -> Tensor:
+    """The mean over ``axis``, one or several, or of all elements. With ``keepdims`` the axes stay, with size 1.
 
     >>> import cenote
     >>> cenote.tensor.mean([1.0, 2.0])
     Tensor(1.5)
+    >>> cenote.tensor.mean([[1.0, 2.0], [3.0, 4.0]], axis=1)
+    Tensor([1.5, 3.5])
     """
-    return _core.tensor_mean(x, constant)
+    return _core.tensor_mean(x, axis, keepdims, constant)
 
 
 def reshape(x: Operand, shape: Union[int, Sequence[int]], *, constant: Constant = None) -> Tensor:

@@ -4,30 +4,36 @@
 #include <vector>
 
 #include "arrays.h"
+#include "numpy.h"
 
 namespace cenote::python {
 namespace {
 
-bool is_sequence(nb::handle value) {
-  return !PyUnicode_Check(value.ptr()) && !PyBytes_Check(value.ptr()) && PySequence_Check(value.ptr());
-}
+constexpr const char* one_or_more = "an integer or a sequence of integers";
+
+bool is_boolean(nb::handle value) { return PyBool_Check(value.ptr()) || PyArray_IsScalar(value.ptr(), Bool); }
 
 bool is_integer(nb::handle value) { return PyIndex_Check(value.ptr()) && !is_sequence(value); }
 
-/// Calls f(i, item) for the items of a sequence.
+/// Calls f(i, item) for the items of a sequence; others are refused by what is allowed.
 template <class F>
-void for_each(std::string_view who, const std::string& what, nb::handle values, F&& f) {
+void for_each(std::string_view who, const std::string& what, nb::handle values, const char* allowed, F&& f) {
+  if (!is_sequence(values)) reject_type(who, what, " = ", shown(values), ": must be ", allowed);
   const nb::object items = nb::steal(PySequence_Fast(values.ptr(), "not a sequence"));
-  if (!items.is_valid()) {
-    PyErr_Clear();
-    reject_type(who, what, " = ", shown(values), ": must be an integer or a sequence of integers");
-  }
+  if (!items.is_valid()) nb::raise_python_error();
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
   if (size > max_rank) reject(who, what, " has ", size, " entries: must have at most ", max_rank);
   for (Py_ssize_t i = 0; i < size; ++i) f(i, nb::handle(PySequence_Fast_GET_ITEM(items.ptr(), i)));
 }
 
 std::string entry(const std::string& what, Py_ssize_t i) { return what + "[" + std::to_string(i) + "]"; }
+
+Extents listed(std::string_view who, const std::string& what, nb::handle values, const char* allowed) {
+  Extents result;
+  for_each(who, what, values, allowed,
+           [&](Py_ssize_t i, nb::handle item) { result.push_back(integer(who, entry(what, i), item)); });
+  return result;
+}
 
 std::optional<int> optional_rank(std::string_view who, nb::handle rank) {
   if (rank.is_none()) return std::nullopt;
@@ -39,14 +45,26 @@ std::optional<int> optional_rank(std::string_view who, nb::handle rank) {
 }  // namespace
 
 std::string shown(nb::handle value) {
-  std::string text = nb::cast<std::string>(nb::repr(value));
+  std::string text;
+  for (const char c : nb::cast<std::string>(nb::repr(value)))
+    if (c != '\n')
+      text += c;
+    else if (!text.ends_with(' '))
+      text += ' ';
   if (text.size() > 80) text = text.substr(0, 77) + "...";
   return text;
 }
 
+bool is_sequence(nb::handle value) {
+  if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) || !PySequence_Check(value.ptr())) return false;
+  if (PySequence_Size(value.ptr()) >= 0) return true;
+  // An array of rank 0.
+  PyErr_Clear();
+  return false;
+}
+
 std::int64_t integer(std::string_view who, const std::string& what, nb::handle value) {
-  if (!is_integer(value) || PyBool_Check(value.ptr()))
-    reject_type(who, what, " = ", shown(value), ": must be an integer");
+  if (!is_integer(value) || is_boolean(value)) reject_type(who, what, " = ", shown(value), ": must be an integer");
   const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
   if (!index.is_valid()) nb::raise_python_error();
   int overflow = 0;
@@ -55,24 +73,22 @@ std::int64_t integer(std::string_view who, const std::string& what, nb::handle v
   return result;
 }
 
-double number(std::string_view who, const std::string& what, nb::handle value) {
-  const double result = PyFloat_AsDouble(value.ptr());
-  if (result == -1.0 && PyErr_Occurred()) {
-    PyErr_Clear();
-    reject_type(who, what, " = ", shown(value), ": must be a number");
-  }
-  return result;
+double number(std::string_view who, const std::string& what, nb::handle value, const char* allowed) {
+  const double result = is_boolean(value) ? -1 : PyFloat_AsDouble(value.ptr());
+  if (result != -1 || !(is_boolean(value) || PyErr_Occurred())) return result;
+  const bool overflow = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError);
+  PyErr_Clear();
+  if (overflow) reject(who, what, " = ", shown(value), ": must be within the range of f64");
+  reject_type(who, what, " = ", shown(value), ": must be ", allowed);
 }
 
 bool flag(std::string_view who, const std::string& what, nb::handle value) {
   if (value.ptr() == Py_True) return true;
   if (value.ptr() == Py_False) return false;
-  const int result = PyUnicode_Check(value.ptr()) || is_sequence(value) ? -1 : PyObject_IsTrue(value.ptr());
-  if (result < 0) {
-    PyErr_Clear();
-    reject_type(who, what, " = ", shown(value), ": must be True or False");
-  }
-  return result != 0;
+  if (is_boolean(value)) return PyObject_IsTrue(value.ptr()) == 1;
+  const std::int64_t result = is_integer(value) ? integer(who, what, value) : -1;
+  if (result != 0 && result != 1) reject_type(who, what, " = ", shown(value), ": must be True or False");
+  return result == 1;
 }
 
 std::optional<bool> optional_flag(std::string_view who, const std::string& what, nb::handle value) {
@@ -81,21 +97,22 @@ std::optional<bool> optional_flag(std::string_view who, const std::string& what,
 }
 
 Extents integers(std::string_view who, const std::string& what, nb::handle values) {
-  Extents result;
-  for_each(who, what, values,
-           [&](Py_ssize_t i, nb::handle item) { result.push_back(integer(who, entry(what, i), item)); });
-  return result;
+  return listed(who, what, values, "a sequence of integers");
+}
+
+Extents extents_of(std::string_view who, const std::string& what, nb::handle values) {
+  if (is_integer(values)) return {integer(who, what, values)};
+  return listed(who, what, values, one_or_more);
 }
 
 PerAxis per_axis(std::string_view who, const std::string& what, nb::handle values) {
   if (is_integer(values)) return integer(who, what, values);
-  return integers(who, what, values);
+  return listed(who, what, values, one_or_more);
 }
 
 std::optional<Extents> optional_axes(std::string_view who, nb::handle axes) {
   if (axes.is_none()) return std::nullopt;
-  if (is_integer(axes)) return Extents{integer(who, "axes", axes)};
-  return integers(who, "axes", axes);
+  return extents_of(who, "axes", axes);
 }
 
 Padding padding_of(std::string_view who, nb::handle padding) {
@@ -105,13 +122,16 @@ Padding padding_of(std::string_view who, nb::handle padding) {
         {{"valid", Padding::Rule::valid}, {"same", Padding::Rule::same}, {"same_lower", Padding::Rule::same_lower}});
   if (is_integer(padding)) return integer(who, "padding", padding);
   std::vector<Padding::Sides> sides;
-  for_each(who, "padding", padding, [&](Py_ssize_t i, nb::handle item) {
+  const char* const allowed =
+      "\"valid\", \"same\", \"same_lower\", an integer, or a sequence of integers and (low, high) pairs";
+  const char* const one_allowed = "an integer or (low, high)";
+  for_each(who, "padding", padding, allowed, [&](Py_ssize_t i, nb::handle item) {
     if (is_integer(item)) {
       sides.emplace_back(integer(who, entry("padding", i), item));
       return;
     }
-    const Extents pair = integers(who, entry("padding", i), item);
-    if (pair.size() != 2) reject(who, entry("padding", i), " = ", shown(item), ": must be an integer or (low, high)");
+    const Extents pair = listed(who, entry("padding", i), item, one_allowed);
+    if (pair.size() != 2) reject(who, entry("padding", i), " = ", shown(item), ": must be ", one_allowed);
     sides.emplace_back(pair[0], pair[1]);
   });
   return Padding(std::move(sides));
@@ -141,7 +161,7 @@ Adaptive adaptive_of(std::string_view who, nb::handle output, nb::handle channel
     region.output.assign(static_cast<std::size_t>(region.axes->size()), extent("output", output));
     return region;
   }
-  for_each(who, "output", output,
+  for_each(who, "output", output, "a sequence of integers, and None for an axis to keep",
            [&](Py_ssize_t i, nb::handle item) { region.output.push_back(extent(entry("output", i), item)); });
   return region;
 }
@@ -178,14 +198,15 @@ Pooling pooling_of(std::string_view who, Reducer reducer, nb::handle option, nb:
     case Reducer::max:
     case Reducer::min:
       pooling.ties = ties_of(who, option);
-      if (!second.is_none()) pooling.indices = index_kind_of(who, second);
+      if (const IndexKind kind = index_kind_of(who, second[1]); flag(who, "return_indices", second[0]))
+        pooling.indices = kind;
       break;
     case Reducer::sum:
       if (!option.is_none()) pooling.dtype = parse_dtype(who, option);
       break;
     case Reducer::avg:
       if (!PyUnicode_Check(option.ptr())) {
-        pooling.divisor = number(who, "divisor", option);
+        pooling.divisor = number(who, "divisor", option, "\"window\", \"valid\", \"clipped\" or a number");
       } else {
         pooling.divisor = choice<Divisor::Rule>(
             who, "divisor", option,

@@ -7,8 +7,8 @@
 
 #include <nanobind/ndarray.h>
 
+#include "arguments.h"
 #include "numpy.h"
-#include "reject.h"
 
 namespace cenote::python {
 namespace {
@@ -188,11 +188,26 @@ void check_aligned(std::string_view who, std::string_view what, const void* data
 
 bool has_dlpack(nb::handle object) { return nb::hasattr(nb::handle(object.type()), "__dlpack__"); }
 
+/// Says what NumPy said about an argument.
+[[noreturn]] void reject_unread(std::string_view who, std::string_view what, nb::handle object) {
+  nb::python_error error;
+  const auto reason = [&] { return nb::cast<std::string>(nb::str(error.value())); };
+  if (error.matches(PyExc_TypeError)) reject_type(who, what, " = ", shown(object), ": ", reason());
+  if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_OverflowError)) throw error;
+  reject(who, what, " = ", shown(object), ": ", reason());
+}
+
 /// Lists and numbers as an array; NumPy's scalars know their type.
-nb::object from_any(nb::handle object, std::optional<Type> like) {
-  PyArray_Descr* descr = like && !PyArray_CheckScalar(object.ptr()) ? make_descr(*like) : nullptr;
+nb::object from_any(std::string_view who, std::string_view what, nb::handle object, std::optional<Type> like) {
+  const bool convert = like && !PyArray_CheckScalar(object.ptr());
+  const bool is_number = PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr());
+  // On the way to a type NumPy makes numbers of None and of text: what there is without it must be numbers already.
+  if (convert && !is_number) from_any(who, what, object, {});
+  PyArray_Descr* descr = convert ? make_descr(*like) : nullptr;
   nb::object array = nb::steal(PyArray_FromAny(object.ptr(), descr, 0, 0, NPY_ARRAY_DEFAULT, nullptr));
-  if (!array.is_valid()) nb::raise_python_error();
+  if (!array.is_valid()) reject_unread(who, what, object);
+  if (!type_of_descr(PyArray_DESCR(array_of(array))))
+    reject_type(who, what, " = ", shown(object), ": must be an array, a list or a number, of ", known_types);
   return array;
 }
 
@@ -233,7 +248,7 @@ Input::Input(std::string_view who, std::string_view what, nb::handle object, std
     read_dlpack(who, what, object);
     return;
   } else {
-    owner_ = from_any(object, like);
+    owner_ = from_any(who, what, object, like);
   }
   read_numpy(who, what);
 }
@@ -283,7 +298,15 @@ Output::Output(std::string_view who, std::string_view what, nb::handle object) :
   owner_ = nb::capsule(new Tensor(tensor), [](void* held) noexcept { delete static_cast<Tensor*>(held); });
 }
 
+Output::Output(std::string_view who, std::string_view what, nb::handle object, Type type, const Extents& shape)
+    : Output(who, what, object) {
+  if (view_.type != type || view_.shape != shape)
+    reject(who, what, " has type ", name(view_.type), " and shape ", to_string(view_.shape), ": must be ", name(type),
+           " ", to_string(shape));
+}
+
 bool is_numpy(nb::handle object) noexcept { return PyArray_Check(object.ptr()); }
+bool is_plain_numpy(nb::handle object) noexcept { return is_numpy(object) && PyArray_ISCARRAY(array_of(object)); }
 
 nb::object to_numpy(Array array) {
   npy_intp shape[max_rank];
@@ -315,6 +338,9 @@ nb::object to_numpy(const View& view, nb::handle owner, bool writable) {
 }
 
 Type parse_dtype(std::string_view who, nb::handle dtype) {
+  const auto refuse = [&] { reject_type(who, "dtype = ", shown(dtype), ": must be ", known_types); };
+  // NumPy takes None for float64.
+  if (dtype.is_none()) refuse();
   auto text = nb::cast<std::string>(nb::str(dtype));
   if (text.starts_with("torch.")) text = text.substr(6);
   if (text == "bfloat16") return Type::bf16;
@@ -323,10 +349,13 @@ Type parse_dtype(std::string_view who, nb::handle dtype) {
   const nb::str torch_name(text.c_str());
   const bool torch = !nb::isinstance<nb::str>(dtype) && nb::cast<std::string>(nb::str(dtype)).starts_with("torch.");
   PyArray_Descr* descr = nullptr;
-  if (!PyArray_DescrConverter(torch ? torch_name.ptr() : dtype.ptr(), &descr)) nb::raise_python_error();
+  if (!PyArray_DescrConverter(torch ? torch_name.ptr() : dtype.ptr(), &descr)) {
+    PyErr_Clear();
+    refuse();
+  }
   const nb::object held = nb::steal(reinterpret_cast<PyObject*>(descr));
   const std::optional<Type> type = type_of_descr(descr);
-  if (!type || PyDataType_ISBYTESWAPPED(descr)) reject_type(who, "dtype = ", text, ": must be ", known_types);
+  if (!type || PyDataType_ISBYTESWAPPED(descr)) refuse();
   return *type;
 }
 

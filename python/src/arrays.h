@@ -56,6 +56,8 @@ class Input {
 class Output {
  public:
   Output(std::string_view who, std::string_view what, nb::handle object);
+  /// The same, of one type and shape.
+  Output(std::string_view who, std::string_view what, nb::handle object, Type type, const Extents& shape);
   const MutableView& view() const noexcept { return view_; }
   const nb::object& object() const noexcept { return object_; }
 
@@ -66,6 +68,8 @@ class Output {
 
 /// Whether an object is an array or can become one, rather than a class of this module.
 bool is_numpy(nb::handle object) noexcept;
+/// Whether it is an array of NumPy's that may be written, row-major and without gaps.
+bool is_plain_numpy(nb::handle object) noexcept;
 
 /// A NumPy array around the same memory.
 nb::object to_numpy(Array array);

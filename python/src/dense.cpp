@@ -21,7 +21,7 @@ class Target {
     if (given.is_none()) {
       array_.emplace(type, shape);
     } else {
-      output_.emplace(who, what, given);
+      output_.emplace(who, what, given, type, shape);
     }
   }
   MutableView view() { return output_ ? output_->view() : MutableView(*array_); }
@@ -88,7 +88,10 @@ std::string name_of(Reducer reducer, const char* prefix) { return prefix + std::
 
 Any apply(std::string_view who, nb::handle x, const Pooling& pooling, nb::handle out, nb::handle constant) {
   if (!is_numpy(x)) {
-    if (nb::isinstance<Probe>(x)) return nb::cast(PoolingOperation{pooling});
+    if (nb::isinstance<Probe>(x)) {
+      if (!out.is_none()) reject(who, "out: derivatives and plans return new arrays; leave it out");
+      return nb::cast(PoolingOperation{pooling});
+    }
     if (nb::isinstance<Tensor>(x)) return pool_tensor(who, nb::cast<const Tensor&>(x), pooling, out, constant);
     if (nb::isinstance<graph::Var>(x)) return pool_var(who, nb::cast<const graph::Var&>(x), pooling, out, constant);
   }
@@ -133,15 +136,18 @@ void bind_dense(nb::module_& m) {
       },
       nb::arg("who"), nb::arg("shape"), nb::arg("window"), nb::arg("stride"), nb::arg("padding"), nb::arg("dilation"),
       nb::arg("channels_last"), nb::arg("ceil"), nb::arg("exact"), nb::arg("allow_empty"), nb::arg("axes"));
-  m.def("to_numpy", [](nb::handle x) -> Any {
-    if (is_numpy(x)) return nb::borrow(x);
-    auto* input = new Input("array", "x", x);
+  m.def("to_numpy", [](const std::string& who, const std::string& what, nb::handle x) -> Any {
+    auto* input = new Input(who, what, x);
     const nb::capsule owner(input, [](void* held) noexcept { delete static_cast<Input*>(held); });
+    if (is_numpy(x)) return nb::borrow(x);
     return to_numpy(input->view(), owner);
   });
   m.def("to_kind", [](nb::object array, nb::handle x) -> Any {
     if (is_numpy(x)) return array;
-    return Input("array", "x", x).kind().wrap(Array(Input("array", "x", array).view()));
+    return Input("pool", "x", x).kind().wrap(Array(Input("pool", "x", array).view()));
+  });
+  m.def("check_output", [](const std::string& who, nb::handle out, nb::handle shape, nb::handle dtype) {
+    Output(who, "out", out, parse_dtype(who, dtype), integers(who, "shape", shape));
   });
   m.def("max_unpool", &unpool);
   m.def("max_unpool_vjp", &unpool_vjp);

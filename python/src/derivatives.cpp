@@ -44,6 +44,16 @@ Pair second_vjp(const PythonPullback& first, nb::handle gy) {
                         PythonSecondPullback{std::move(result.pullback), first.type, first.kind});
 }
 
+/// An operator on what stands for an array says what is wanted, where Python would name a class that nobody knows.
+template <class Class>
+void refuse_operators(Class& held, const char* message) {
+  for (const char* name : {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+                           "__rtruediv__", "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__getitem__"})
+    held.def(name, [message](nb::handle, nb::handle) -> Any { throw nb::type_error(message); });
+  for (const char* name : {"__neg__", "__abs__"})
+    held.def(name, [message](nb::handle) -> Any { throw nb::type_error(message); });
+}
+
 void check_no_indices(std::string_view who, const Pooling& pooling) {
   if (pooling.indices) reject(who, "return_indices: indices have no derivative; leave it out");
 }
@@ -73,12 +83,18 @@ Any PoolingOperation::hvp(nb::handle x, nb::handle gy, nb::handle v) const {
 }
 
 void bind_derivatives(nb::module_& m) {
-  nb::class_<Probe>(m, "Probe")
-      .def(nb::init<nb::object>())
+  nb::class_<Probe> probes(m, "Probe");
+  probes.def(nb::init<nb::object>())
       .def_ro("value", &Probe::value)
       .def("__getattr__", [](const Probe& probe, nb::str name) { return Any(probe.value.attr(name)); });
-  nb::class_<PoolingOperation>(m, "PoolingOperation")
-      .def("jvp", &PoolingOperation::jvp)
+  refuse_operators(probes,
+                   "[fn] x is used before the pooling: must be given to one function of cenote as it is; "
+                   "cenote.Tensor and cenote.graph differentiate more");
+  nb::class_<PoolingOperation> operations(m, "PoolingOperation");
+  refuse_operators(operations,
+                   "[fn] the result of the pooling is used: must be returned as it is; cenote.Tensor and "
+                   "cenote.graph differentiate more");
+  operations.def("jvp", &PoolingOperation::jvp)
       .def("vjp", &PoolingOperation::vjp)
       .def("hvp", &PoolingOperation::hvp)
       .def("beta_derivative", [](const PoolingOperation& operation, nb::handle x) {

@@ -30,6 +30,19 @@ nb::tuple signature_tuple(const Signature& signature) {
   return nb::make_tuple(shape_tuple(signature.shape), numpy_dtype(signature.type));
 }
 
+Var var_of(std::string_view who, const std::string& what, nb::handle x) {
+  if (!nb::isinstance<Var>(x))
+    reject_type(who, what, " = ", shown(x), ": must be a Var; Builder.constant makes one of an array");
+  return nb::cast<Var>(x);
+}
+
+std::vector<Var> vars_of(std::string_view who, const std::string& what, nb::handle list) {
+  if (!is_sequence(list)) reject_type(who, what, " = ", shown(list), ": must be a list of Vars");
+  std::vector<Var> result;
+  for (nb::handle item : list) result.push_back(var_of(who, what + "[" + std::to_string(result.size()) + "]", item));
+  return result;
+}
+
 /// The functions of a caller's node. Programs may outlive the GIL's hold on them, so it is taken to let them go.
 struct Functions {
   nb::object shape, forward, jvp, vjp;
@@ -88,6 +101,11 @@ std::vector<Signature> signatures(const Functions& node, std::span<const Signatu
 
 graph::UserNode user_node(const std::string& label, nb::handle shape, nb::handle forward, nb::handle jvp,
                           nb::handle vjp) {
+  const auto check = [&](const char* what, nb::handle function, bool needed) {
+    if (!PyCallable_Check(function.ptr()) && (needed || !function.is_none()))
+      reject_type(label, what, " = ", shown(function), ": must be a function", needed ? "" : " or None");
+  };
+  check("forward", forward, true), check("shape", shape, false), check("jvp", jvp, false), check("vjp", vjp, false);
   auto node = std::make_shared<Functions>();
   node->shape = nb::borrow(shape), node->forward = nb::borrow(forward), node->jvp = nb::borrow(jvp),
   node->vjp = nb::borrow(vjp);
@@ -114,13 +132,18 @@ graph::UserNode user_node(const std::string& label, nb::handle shape, nb::handle
   return result;
 }
 
+void check_count(std::string_view who, const char* what, nb::handle list, std::size_t expected) {
+  if (!is_sequence(list)) reject_type(who, what, " = ", shown(list), ": must be a list of arrays");
+  if (nb::len(list) != expected) reject(who, nb::len(list), " ", what, ": must be ", expected);
+}
+
 /// The array arguments of a run, alive as long as this is.
 struct Arguments {
   std::vector<Input> inputs;
   std::vector<View> views;
 
   Arguments(std::string_view who, const char* what, nb::handle list, const std::vector<Signature>& expected) {
-    if (nb::len(list) != expected.size()) reject(who, nb::len(list), " ", what, ": must be ", expected.size());
+    check_count(who, what, list, expected.size());
     std::size_t i = 0;
     for (nb::handle item : list) {
       inputs.emplace_back(who, std::string(what) + "[" + std::to_string(i) + "]", item, expected[i].type);
@@ -137,7 +160,7 @@ struct Directions {
   std::vector<std::optional<View>> views;
 
   Directions(std::string_view who, const char* what, nb::handle list, const std::vector<Signature>& expected) {
-    if (nb::len(list) != expected.size()) reject(who, nb::len(list), " ", what, ": must be ", expected.size());
+    check_count(who, what, list, expected.size());
     inputs.reserve(expected.size());
     std::size_t i = 0;
     for (nb::handle item : list) {
@@ -226,14 +249,17 @@ void bind_graph(nb::module_& m) {
   m.def("var_mean", &graph::mean);
   m.def("var_scale", &graph::scale);
   m.def("var_reshape",
-        [](const Var& x, nb::handle shape) { return graph::reshape(x, integers("reshape", "shape", shape)); });
-  m.def("var_gather", [](const Var& x, const Var& indices, nb::handle rank, nb::handle channels_last, nb::handle axes) {
-    return graph::gather(x, indices, plane_of("gather", rank, channels_last, axes));
+        [](const Var& x, nb::handle shape) { return graph::reshape(x, extents_of("reshape", "shape", shape)); });
+  m.def("var_gather", [](nb::handle x, nb::handle indices, nb::handle rank, nb::handle channels_last, nb::handle axes) {
+    const char* who = "gather";
+    return graph::gather(var_of(who, "x", x), var_of(who, "indices", indices),
+                         plane_of(who, rank, channels_last, axes));
   });
-  m.def("var_max_unpool", [](const Var& y, const Var& indices, nb::handle shape, nb::handle rank,
+  m.def("var_max_unpool", [](const Var& y, nb::handle indices, nb::handle shape, nb::handle rank,
                              nb::handle channels_last, nb::handle axes) {
     const char* who = "max_unpool";
-    return graph::max_unpool(y, indices, integers(who, "shape", shape), plane_of(who, rank, channels_last, axes));
+    return graph::max_unpool(y, var_of(who, "indices", indices), integers(who, "shape", shape),
+                             plane_of(who, rank, channels_last, axes));
   });
   nb::class_<Program>(m, "Program", "A compiled graph: immutable, and safe to run from several threads.")
       .def("forward", &run_forward, nb::arg("inputs"), "The outputs.")
@@ -262,12 +288,18 @@ void bind_graph(nb::module_& m) {
           nb::arg("array"), "A fixed array, copied; its derivative is zero.")
       .def("add_node",
            [](Builder& builder, const std::string& label, nb::handle shape, nb::handle forward, nb::handle jvp,
-              nb::handle vjp, const std::vector<Var>& inputs) {
-             return builder.call(user_node(label, shape, forward, jvp, vjp), inputs);
+              nb::handle vjp, nb::handle inputs) {
+             return builder.call(user_node(label, shape, forward, jvp, vjp), vars_of(label, "inputs", inputs));
            })
       .def(
-          "compile", [](const Builder& builder, const std::vector<Var>& outputs) { return builder.compile(outputs); },
-          nb::arg("outputs"), "A program for these outputs.");
+          "compile",
+          [](const Builder& builder, nb::handle outputs) {
+            return builder.compile(vars_of("compile", "outputs", outputs));
+          },
+          nb::arg("outputs"), "A program for these outputs.",
+          nb::sig("def compile(self, outputs: typing.Sequence[Var]) -> Program"));
+  m.def("var_call", [](const Var& x, const std::string& label, nb::handle shape, nb::handle forward, nb::handle jvp,
+                       nb::handle vjp) { return graph::call(user_node(label, shape, forward, jvp, vjp), x); });
   m.def("tensor_call", [](const Tensor& x, const std::string& label, nb::handle shape, nb::handle forward,
                           nb::handle vjp, nb::handle constant) {
     const graph::UserNode node = user_node(label, shape, forward, nb::none(), vjp);

@@ -36,11 +36,14 @@ void bind_errors(nb::module_& m) {
 
 void bind_device(nb::module_& m) {
   m.def("threads", &threads);
-  m.def("set_threads", [](nb::handle count) {
-    const std::int64_t value = integer("set_threads", "count", count);
-    if (value < 0 || value > 1'000'000) reject("set_threads", "count = ", value, ": must be from 0 to 1000000");
-    set_threads(static_cast<int>(value));
-  });
+  m.def(
+      "set_threads",
+      [](nb::handle count) {
+        const std::int64_t value = integer("set_threads", "count", count);
+        if (value < 0 || value > 1'000'000) reject("set_threads", "count = ", value, ": must be from 0 to 1000000");
+        set_threads(static_cast<int>(value));
+      },
+      nb::arg("count"));
   m.def("simd_targets", &simd_targets);
   m.def("simd_target", &simd_target);
   m.def("set_simd_target", [](const std::string& name) { set_simd_target(name); });

@@ -23,7 +23,7 @@ nb::typed<nb::tuple, int, nb::ellipsis> tuple_of(const Extents& extents) {
 template <class F>
 Any into(const Input& x, nb::handle out, Type type, const Extents& shape, F&& compute) {
   if (!out.is_none()) {
-    const Output given("plan", "out", out);
+    const Output given("plan", "out", out, type, shape);
     without_gil([&] { compute(given.view()); });
     return given.object();
   }
@@ -77,7 +77,12 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro("output_dtype", [](const Plan& plan) { return Any(numpy_dtype(plan.output_type())); })
       .def_prop_ro("bytes", &Plan::bytes, "Bytes that must be moved at least: input, output and indices.")
       .def("__repr__", [](const Plan& plan) { return "<cenote.Plan " + plan.explain() + ">"; });
-  m.def("plan_problem", [](const std::string& problem) { return parse_problem(problem).plan(); });
+  m.def("plan_problem", [](nb::handle problem) {
+    if (!PyUnicode_Check(problem.ptr()))
+      reject_type("problem", "problem = ", shown(problem),
+                  ": must be text, such as \"max f32 32x64x112x112 k3 s2 p1\"");
+    return parse_problem(nb::cast<std::string>(problem)).plan();
+  });
   m.def("plan_operation", [](const PoolingOperation& operation, nb::handle shape, nb::handle dtype) {
     return plan(operation.pooling, parse_dtype("plan", dtype), integers("plan", "shape", shape));
   });

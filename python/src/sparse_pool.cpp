@@ -27,7 +27,7 @@ Reduction reduction_of(std::string_view who, Reducer reducer, nb::handle divisor
     reduction.divisor = choice<EdgeDivisor::Rule>(
         who, "divisor", divisor, {{"count", EdgeDivisor::Rule::count}, {"volume", EdgeDivisor::Rule::volume}});
   } else {
-    reduction.divisor = number(who, "divisor", divisor);
+    reduction.divisor = number(who, "divisor", divisor, "\"count\", \"volume\" or a number");
   }
   reduction.beta = number(who, "beta", beta);
   reduction.p = number(who, "p", p);

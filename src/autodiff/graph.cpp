@@ -90,6 +90,8 @@ Signature Var::signature() const {
   return builder_->nodes.signature({id_});
 }
 
+Var call(const UserNode& node, const Var& x) { return append(autodiff::user_op(node), {x}); }
+
 Var detach(const Var& x) {
   const Nodes& nodes = nodes_of(x, "detach");
   return Var(nodes, nodes->nodes.detach({x.id()}).id);

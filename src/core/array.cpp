@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -78,7 +79,9 @@ std::int64_t element_count(const Extents& shape) {
   return empty ? 0 : count.value();
 }
 
-void Array::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
+void Array::Free::operator()(std::byte* memory) const noexcept {
+  if (!shared) std::free(memory);
+}
 
 Array::Array() : Array(Type::f32, Extents{0}) {}
 
@@ -86,6 +89,15 @@ Array::Array(Type type, const Extents& shape)
     : memory_(allocate(type, shape)), type_(type), shape_(shape), size_(element_count(shape)) {}
 
 Array::Array(const View& view) : Array(view.type, view.shape) { copy_strided(view, *this); }
+
+Array::Array(std::shared_ptr<void> memory, Type type, const Extents& shape)
+    : type_(type), shape_(shape), size_(element_count(shape)) {
+  if (!memory && size_ > 0) reject("array", "memory is null: shape ", shape, " has ", size_, " elements");
+  if (reinterpret_cast<std::uintptr_t>(memory.get()) % size_of(type) != 0)
+    reject("array", "memory is misaligned: elements of ", name(type), " must lie at multiples of ", size_of(type));
+  auto* elements = static_cast<std::byte*>(memory.get());
+  memory_ = {elements, Free{std::move(memory)}};
+}
 
 Array::Array(Array&& other) noexcept
     : memory_(std::move(other.memory_)),

@@ -22,12 +22,14 @@ Extents consecutive(int first, int count) {
 }
 
 void check_pooled_rank(std::string_view who, std::int64_t count, int rank) {
+  if (rank == 0) reject(who, "array of rank 0: it must have at least one axis, which is pooled");
   if (count < 1 || count > most_pooled || count > rank)
     reject(who, "window axes = ", count, ": must be from 1 to ", std::min(most_pooled, rank), " for an array of rank ",
            rank);
 }
 
 Extents named_axes(std::string_view who, const Extents& axes, int rank) {
+  if (axes.size() == 0) reject(who, "axes = (): must name at least one axis");
   check_pooled_rank(who, axes.size(), rank);
   Extents result = axes;
   for (int i = 0; i < axes.size(); ++i) {

@@ -1,5 +1,7 @@
 """cenote.compat.mygrad held against mygrad itself: values, gradients, constants, errors, and how tensors look."""
 
+import inspect
+
 import cenote.compat.mygrad as ours
 import mygrad as theirs
 import numpy as np
@@ -100,15 +102,81 @@ def test_graphs_are_cleared_as_mygrads_are():
         assert x.grad is None
 
 
-@pytest.mark.parametrize("kw", [{}, {"dtype": np.float32}, {"dtype": float, "ndmin": 3}, {"constant": True}])
-@pytest.mark.parametrize("data", [[1, 2], [[1.5, 2]], np.arange(3), 2.5])
+WAYS = [
+    {},
+    {"dtype": np.float32},
+    {"dtype": float, "ndmin": 3},
+    {"constant": True},
+    {"copy": False},
+    {"copy": False, "ndmin": 2},
+    {"copy": False, "dtype": float, "ndmin": 2, "constant": True},
+    {"ndmin": -1},
+]
+
+
+@pytest.mark.parametrize("kw", WAYS)
+@pytest.mark.parametrize("data", [[1, 2], [[1.5, 2]], np.arange(3), np.arange(3.0), 2.5])
 def test_tensors_are_made_as_mygrads_are(data, kw):
-    got, expected = ours.tensor(data, **kw), theirs.tensor(data, **kw)
-    assert (repr(got), got.dtype, got.shape) == (repr(expected), expected.dtype, expected.shape)
-    assert got.constant == expected.constant
-    kw.pop("ndmin", None)
-    got, expected = ours.Tensor(data, **kw), theirs.Tensor(data, **kw)
-    assert (repr(got), got.constant) == (repr(expected), expected.constant)
+    for got, expected in ((ours.tensor(data, **kw), theirs.tensor(data, **kw)),
+                          (ours.Tensor(data, **kw), theirs.Tensor(data, **kw)),
+                          (ours.Tensor(x=data, **kw), theirs.Tensor(x=data, **kw))):  # fmt: skip
+        assert (repr(got), got.dtype, got.shape) == (repr(expected), expected.dtype, expected.shape)
+        assert got.constant == expected.constant
+        assert np.shares_memory(got.data, data) == np.shares_memory(expected.data, data)
+
+
+@pytest.mark.parametrize("kw", WAYS)
+@pytest.mark.parametrize("data", [[1.5, 2.0], np.arange(3)])
+def test_tensors_of_tensors_are_made_as_mygrads_are(data, kw):
+    for make in ("tensor", "Tensor"):
+        results = []
+        for module in (ours, theirs):
+            x = module.Tensor(data)
+            y = getattr(module, make)(x, **kw)
+            shared = np.shares_memory(x.data, y.data)
+            results.append((repr(y), y.dtype, y.shape, y.constant, y is x))
+            # A view that mygrad makes of a tensor is a copy here, with the same gradients.
+            if not (make == "tensor" and y.ndim > x.ndim):
+                results[-1] += (shared,)
+            if not y.constant:
+                y.sum().backward()
+                results[-1] += (None if x.grad is None else x.grad.tolist(),)
+        assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("kw", [{"ndmin": "a"}, {"ndmin": 1.5}, {"constant": 5}, {"dtype": complex}, {"dtype": "junk"}])
+def test_tensors_are_refused_as_mygrads_are(kw):
+    for make in ("tensor", "Tensor"):
+        with pytest.raises(Exception) as theirs_raised:
+            getattr(theirs, make)([1.0], **kw)
+        with pytest.raises(theirs_raised.type):
+            getattr(ours, make)([1.0], **kw)
+
+
+@pytest.mark.parametrize("axis, keepdims", [(None, False), (None, True), (0, False), (-1, True), ((0, 2), False)])
+def test_sums_and_means_are_mygrads(axis, keepdims):
+    a = np.random.default_rng(0).random((2, 3, 4))
+    for name in ("sum", "mean"):
+        made = []
+        for module in (ours, theirs):
+            x = module.Tensor(a)
+            y = getattr(x, name)(axis=axis, keepdims=keepdims)
+            assert_array_equal(getattr(module, name)(x, axis, keepdims).data, y.data)
+            (y * y).sum().backward()
+            made.append((y, x.grad))
+        (y, gradient), (expected, expected_gradient) = made
+        assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(y.data, expected.data)
+        np.testing.assert_allclose(gradient, expected_gradient)
+
+
+def test_signatures_are_mygrads():
+    def names(function):
+        return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+
+    for function, like in ((our_pool, their_pool), (ours.tensor, theirs.tensor), (ours.sum, theirs.sum),
+                           (ours.mean, theirs.mean), (ours.no_autodiff, theirs.no_autodiff)):  # fmt: skip
+        assert names(function) == names(like)
 
 
 def test_names_are_where_mygrad_has_them():
@@ -130,6 +198,19 @@ def test_difference_tensors_have_fewer_operations():
     with pytest.raises(ValueError, match="type"):
         ours.Tensor(np.ones(2, np.float32)) + ours.Tensor(np.ones(2))
     assert (theirs.tensor(np.ones(2, np.float32)) + theirs.tensor(np.ones(2))).dtype == np.float64
+
+
+def test_difference_views_with_gaps_are_copied():
+    for a in (np.arange(6.0)[::2], np.broadcast_to(1.0, 3)):
+        assert not np.shares_memory(ours.Tensor(a, copy=False).data, a)
+        assert np.shares_memory(theirs.Tensor(a, copy=False).data, a)
+
+
+def test_difference_functions_have_no_out_where_and_dtype():
+    extra = {"out", "where", "dtype"}
+    for name in ("add", "subtract", "multiply", "divide", "negative", "exp", "log"):
+        assert extra <= set(inspect.signature(getattr(theirs, name)).parameters)
+        assert not extra & set(inspect.signature(getattr(ours, name)).parameters)
 
 
 def test_difference_an_empty_batch_has_a_gradient():

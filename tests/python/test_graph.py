@@ -93,6 +93,32 @@ def test_a_node_with_two_outputs_of_other_shapes():
         program.vjp([[1, 2, 3, 4]], [[1, 2], None])
 
 
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16"])
+@pytest.mark.parametrize("associative", [False, True])
+def test_a_fold_of_a_variable_is_a_node(dtype, associative):
+    options = dict(init=1, reduce_fn=np.multiply, window=(2, 3), stride=(1, 2), padding=1, associative=associative)
+    options["partials"] = lambda a, b: (b, a)
+    a = np.random.default_rng(0).random((2, 4, 5)).astype({"f64": "f8", "f32": "f4", "f16": "f2"}[dtype])
+    builder = graph.Builder()
+    x = builder.input(a.shape, dtype)
+    y = cenote.pool(x, **options)
+    expected, pullback = cenote.vjp(cenote.pool, a, **options)
+    assert y.shape == expected.shape and y.dtype == expected.dtype
+    program = builder.compile([graph.scale(y, 2)])
+    assert_array_equal(program.forward([a])[0], 2 * expected)
+    assert_array_equal(program.jvp([a], [a])[1][0], 2 * cenote.jvp(cenote.pool, a, a, **options)[1])
+    assert_array_equal(program.vjp([a], [np.ones_like(expected)])[1][0], pullback(np.full_like(expected, 2)))
+
+
+def test_a_fold_of_a_variable_without_partials_runs_forward():
+    builder = graph.Builder()
+    program = builder.compile([cenote.pool(builder.input((4,), "i32"), 0, np.bitwise_xor, (2,))])
+    assert_array_equal(program.forward([np.array([1, 2, 3, 4], np.int32)])[0], [3, 1, 7])
+    program = builder.compile([cenote.pool(builder.input((4,), "f64"), 0, np.add, (2,))])
+    with pytest.raises(NotImplementedError, match="pool"):
+        program.vjp([np.zeros(4, np.int32), np.zeros(4)], [np.ones(3)])
+
+
 def test_errors_of_a_node_reach_the_caller():
     def fail(x):
         raise KeyError("mine")

@@ -1,6 +1,8 @@
 """Eager tensors: mygrad's rules for constants, gradients, graphs that are released, and operators."""
 
+import gc
 import threading
+import weakref
 
 import cenote
 import numpy as np
@@ -170,3 +172,82 @@ def test_numpy_reads_tensors():
     assert float(Tensor(2.5)) == 2.5 and Tensor(2.5).item() == 2.5
     assert Tensor([1.0], dtype="f32").dtype == np.float32
     assert x.reshape(2, 1).shape == x.reshape((2, -1)).shape == (2, 1)
+
+
+def test_tensors_share_memory_on_request_where_they_can():
+    a = np.arange(6.0)
+    x = Tensor(a, copy=False)
+    assert np.shares_memory(x.data, a)
+    x.data -= 1
+    assert a[0] == -1
+    # The memory lives as long as a tensor has it.
+    kept = weakref.ref(a)
+    second = Tensor(x, copy=False, ndmin=3)
+    del a
+    gc.collect()
+    assert kept() is not None and second.shape == (1, 1, 6) and np.shares_memory(second.data, x.data)
+    y = cenote.max_pool(second, (2,)).sum()
+    y.backward()
+    assert second.grad.shape == (1, 1, 6) and x.grad is None
+    del x, second, y
+    gc.collect()
+    assert kept() is None
+    for other in (np.arange(6.0)[::2], np.broadcast_to(1.0, 6), np.arange(6.0).reshape(2, 3).T, [1.0, 2.0]):
+        copied = Tensor(other, copy=False)
+        assert not np.shares_memory(copied.data, other)
+        assert_array_equal(copied.data, other)
+        copied.data += 1
+    assert Tensor(np.arange(6), copy=False, dtype="f32").dtype == np.float32
+    for x in (np.arange(4.0), Tensor([1.0, 2.0])):
+        assert not np.shares_memory(Tensor(x).data, np.asarray(x))
+
+
+def test_shared_memory_may_be_let_go_by_any_thread():
+    for _ in range(20):
+        x = Tensor(np.arange(1000.0), copy=False)
+        y = cenote.max_pool(x, (2,)).sum()
+        held = [x, y]
+        del x, y
+        thread = threading.Thread(target=held.clear)
+        thread.start()
+        thread.join()
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (), (0, 2), (-1, 0), (0, 1, 2)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", ["f8", "i4"])
+def test_sums_and_means_are_over_all_axes_or_some(axis, keepdims, dtype):
+    a = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    for name in ("sum", "mean"):
+        x = Tensor(a)
+        y = getattr(x, name)(axis, keepdims)
+        expected = getattr(a, name)(axis=axis, keepdims=keepdims)
+        assert (y.shape, y.dtype, y.constant) == (expected.shape, expected.dtype, x.constant)
+        assert_allclose(y.data, expected)
+        assert_array_equal(getattr(cenote.tensor, name)(x, axis, keepdims).data, y.data)
+        y.backward()
+        if not x.constant:
+            assert_allclose(x.grad, np.ones_like(a) * (1 if name == "sum" else expected.size / a.size))
+
+
+def test_the_mean_of_nothing_is_nan():
+    x = Tensor(np.zeros((3, 0)))
+    assert np.isnan(x.mean().data) and np.isnan(x.mean(axis=1).data).all() and x.mean(axis=0).shape == (0,)
+    assert_array_equal(x.sum(axis=1).data, np.zeros(3))
+    assert Tensor(2.0).sum(keepdims=True).data == 2 and Tensor(np.ones((1,) * 12)).mean(keepdims=True).ndim == 12
+
+
+@pytest.mark.parametrize("exponent", [-3, -1, 0, 1, 2, 5, 16, 17, 21])
+def test_whole_powers_of_negative_numbers(exponent):
+    a = np.array([-1.5, 0.5, 2.0])
+    x = Tensor(a)
+    y = x**exponent
+    y.backward()
+    assert_allclose(y.data, a**exponent)
+    assert_allclose(x.grad, exponent * a ** float(exponent - 1))
+
+
+def test_functions_without_recording_may_return_arrays():
+    double = cenote.no_autodiff(lambda x: x * 2, to_numpy=True)
+    assert type(double(Tensor([1.0]))) is np.ndarray
+    assert bool(Tensor(1.0)) and not bool(Tensor(0.0))

@@ -53,14 +53,14 @@ __all__ = [
 def tensor(
     arr_like: Any, dtype: Any = None, *, constant: Optional[bool] = None, copy: bool = True, ndmin: int = 0
 ) -> Tensor:
-    """A tensor of an array, as mygrad makes it; data is copied unless it is a tensor and ``copy`` is false.
+    """A tensor of an array, as mygrad makes it. With ``copy=False`` a tensor that fits is returned as it is.
 
     >>> import cenote.compat.mygrad as mg
     >>> mg.tensor([1, 2], dtype=float, ndmin=2)
     Tensor([[1., 2.]])
     """
-    if isinstance(arr_like, Tensor):
-        if not copy and dtype is None and constant in (None, arr_like.constant) and arr_like.ndim >= ndmin:
-            return arr_like
-        arr_like = arr_like.data
-    return Tensor(np.array(arr_like, dtype=dtype, ndmin=ndmin), constant=constant)
+    fits = isinstance(arr_like, Tensor) and (dtype is None or arr_like.dtype == np.dtype(dtype))
+    if fits and copy is False and constant in (None, arr_like.constant):
+        missing = max(ndmin - arr_like.ndim, 0)
+        return reshape(arr_like, (1,) * missing + arr_like.shape) if missing else arr_like
+    return Tensor(arr_like, dtype=dtype, constant=constant, copy=copy, ndmin=ndmin)

@@ -35,7 +35,7 @@ def pool3d(
     """Local sparse pooling in three dimensions with mode sum, max or avg."""
     if mode not in ("sum", "max", "avg"):
         raise ValueError(f"[pool3d] mode = {mode!r}: must be 'sum', 'max' or 'avg'")
-    if x.dimension != 3:
+    if getattr(x, "dimension", 3) != 3:
         raise ValueError(f"[pool3d] x of lattice dimension {x.dimension}: must be 3")
     ties = _ties(mode)
     return sparse.pool(
@@ -70,7 +70,7 @@ def _ties(mode: str) -> str:
 
 def _global(x: Any, mode: str) -> Any:
     tensor: Any = x.value if isinstance(x, _core.Probe) else x
-    if tensor.batch_counts is None:
+    if getattr(tensor, "batch_counts", 0) is None:
         raise ValueError(f"[global_{mode}_pool] x has no batch_counts: global pooling needs them")
     return sparse.global_pool(x, mode=mode, ties=_ties(mode))
 
