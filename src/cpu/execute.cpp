@@ -144,10 +144,15 @@ class Block {
   void planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside) {
     scratch_.reset();
     Pass line = first_pass_of(x, 1, loop(0).x, tile_begin_, tile_end_, nullptr, 0, 0);
-    line.work = scratch_.take((tile_end_ - tile_begin_ + 160) * 2 * axis(0).size * run_.lane_bytes);
-    const Finish out =
-        run_.emitter.straight(scratch_.take(plane_stage * run_.lane_bytes), y + begin_ * loop(0).y + tile_begin_);
-    run_.kernels.planes({line, &axis(0), run_.direct, begin_, end_, count, beside.x, out,
+    make_work();
+    line.work = work_;
+    line.work_lanes = work_lanes_;
+    std::byte* ring = scratch_.take((tile_end_ - tile_begin_ + 160) * 2 * axis(0).size * run_.lane_bytes);
+    // Neighbouring sweeps repeat a window's length of work.
+    const std::int64_t piece = work_ ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece : plane_piece;
+    const Finish out = run_.emitter.straight(scratch_.take(plane_stage(piece) * run_.lane_bytes),
+                                             y + begin_ * loop(0).y + tile_begin_);
+    run_.kernels.planes({line, ring, &axis(0), run_.direct, begin_, end_, count, beside.x, piece, out,
                          static_cast<std::int64_t>(size_of(run_.plan.output_type)), loop(0).y, beside.y,
                          run_.emitter.finisher()});
   }
@@ -155,6 +160,7 @@ class Block {
   // Lengths of rows and the memory of rings, for this block's tile.
   void prepare() {
     scratch_.reset();
+    nan_ = false;
     row_lens_[static_cast<std::size_t>(last_)] = len_;
     std::int64_t width = tile_end_ - tile_begin_;
     for (int l = last_ - 1; l >= 0; --l) {
@@ -191,8 +197,8 @@ class Block {
     if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
     std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
     const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
-    ring.sweep =
-        RowSweep(run_.kernels, run_.plan.params, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped, sums);
+    ring.sweep = RowSweep(run_.kernels, run_.plan.params, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped,
+                          nan_, sums);
   }
 
   // Memory for sweeps along the innermost level: of a few windows at a time.
@@ -205,8 +211,8 @@ class Block {
     const Axis along = phases ? phase_of(axis, 0) : axis;
     if (folds || !side_by_side || !run_.plan.algorithm.sweeps(along, true)) return;
     const std::int64_t reach = along.size * along.dilation * len_;
-    work_lanes_ = 2 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
-    work_ = scratch_.take(2 * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
+    work_lanes_ = 12 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
+    work_ = scratch_.take(sweep_rows * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
   }
 
   std::int64_t slack_lanes() const { return 64 / run_.lane_bytes; }
@@ -374,6 +380,7 @@ class Block {
     if (lines && has_phases(*pass.axis)) return launch_phases(pass);
     pass.work = work_;
     pass.work_lanes = work_lanes_;
+    pass.nan = &nan_;
     if (work_ && pass.axis->size > 1) return run_.kernels.sweep(pass);
     lines ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
   }
@@ -475,20 +482,21 @@ class Block {
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;
+  bool nan_ = false;  // some cell of this block may be NaN
   Emitter::Block emit_;
 };
 
 bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
 
 // Whether the windows of the outermost of two levels are few whole rows that no other window shares.
-bool folds_directly(const Layout& layout, bool staged) {
+bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool staged) {
   const Axis& top = layout.axes[0];
   if (layout.depth != 2 || top.irregular() || top.size > most_folded || top.low != 0 ||
       (top.size - 1) * top.dilation >= top.stride ||
       top.interior() != std::pair<std::int64_t, std::int64_t>(0, top.out))
     return false;
   const bool narrow = layout.inner.extent == 1 && layout.axes[1].out < least_line;
-  return top.size == 1 || (!staged && !narrow);
+  return top.size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
 }
 
 // Whether one kernel can do it all: short windows over rows of lines, and outputs that lie as they are made.
@@ -497,8 +505,8 @@ bool fuses(const Run& run) {
   const Axis &across = layout.axes[0], &line = layout.axes[1];
   const Algorithm& algorithm = run.plan.algorithm;
   return run.kernels.planes && !run.staged && layout.depth == 2 && run.emitter.is_straight() && !across.irregular() &&
-         !line.irregular() && across.dilation == 1 && across.size <= most_folded && line.size <= most_folded &&
-         !algorithm.sweeps(across, false) && !algorithm.sweeps(line, true);
+         !line.irregular() && across.dilation == 1 && across.size <= most_folded &&
+         (line.size <= most_folded || algorithm.sweeps(line, true)) && !algorithm.sweeps(across, false);
 }
 
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
@@ -547,7 +555,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           static_cast<std::int64_t>(size_of(plan.type)),
           operands.x_plane,
           staged,
-          folds_directly(layout, staged),
+          folds_directly(plan.algorithm, layout, staged),
           false,
           {},
           {},

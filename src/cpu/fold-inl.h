@@ -41,6 +41,7 @@ struct Carry {
   using N = Pack<A>;
   using State = Parts<N, R::parts>;
   static constexpr bool is_winner = false;
+  static constexpr bool is_calm = requires { R::is_calm; };
   static constexpr bool has_neutral = requires { R::template neutral<A>(); };
   /// Numbers that make up a cell, in planes.
   static constexpr int inputs = [] {
@@ -69,6 +70,8 @@ struct Carry {
       return reducer.lift(get(p), get(p + src_plane));
   }
   HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
+  /// The same state, of cells whose numbers are higher.
+  HWY_INLINE State behind(const State& a, std::int64_t) const { return a; }
   HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t) const {
     State s;
     for (int i = 0; i < R::parts; ++i) s.part[i] = load(p + i * plane);
@@ -88,7 +91,7 @@ struct Carry<Winner<R>, A> {
   using N = Pack<A>;
   using I = IndexLane<A>;
   using State = Place<N>;
-  static constexpr bool is_winner = true, has_neutral = true;
+  static constexpr bool is_winner = true, has_neutral = true, is_calm = false;
   static constexpr int inputs = 1;
   template <class Cell>
   static constexpr Cell neutral() {
@@ -104,8 +107,11 @@ struct Carry<Winner<R>, A> {
     return lift(get(p), id);
   }
   HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
+  HWY_INLINE State behind(const State& a, std::int64_t id) const {
+    return {a.value, a.index + broadcast<I>(static_cast<I>(id))};
+  }
   HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t id) const {
-    return {load(p), load(reinterpret_cast<const I*>(p + plane)) + broadcast<I>(static_cast<I>(id))};
+    return behind({load(p), load(reinterpret_cast<const I*>(p + plane))}, id);
   }
   HWY_INLINE void store_state(const State& s, A* p, std::int64_t plane) const {
     store(s.value, p);
@@ -120,6 +126,7 @@ struct Carry<Winner<R>, A> {
 /// Max and min of cells of which none is NaN: simpler, and the same.
 template <bool Largest>
 struct Ordered : Extreme<Largest> {
+  static constexpr bool is_calm = true;
   using Extreme<Largest>::Extreme;
   template <class N>
   HWY_INLINE Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {

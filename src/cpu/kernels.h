@@ -33,10 +33,13 @@ struct Pass {
   Params params;
   // Raw elements only: so many of the next axis outwards, at most 8, are folded into each output too.
   std::int64_t fold = 1, fold_step = 0, fold_id_scale = 0;
-  // Sweeps only: memory for twice so many states. Positions lie side by side (step = len, dst_step = len).
+  // Sweeps only: memory for sweep_rows times so many states. Positions lie side by side (step = len, dst_step = len).
   void* work = nullptr;
   std::int64_t work_lanes = 0;
+  bool* nan = nullptr;  // set where cells may have been NaN; where not, none was
 };
+
+inline constexpr std::int64_t sweep_rows = 6;
 
 /// Two rows of states made one: the cells of b come after those of a, and their numbers are b_id higher. b may be null.
 struct Join {
@@ -45,6 +48,7 @@ struct Join {
   void* dst;
   std::int64_t dst_plane, len;
   Params params;
+  bool calm = false;  // none of the cells is NaN
 };
 
 /// Turns states into values.
@@ -62,18 +66,20 @@ struct Finish {
 
 /// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
 struct Planes {
-  Pass line;                 // one row; src is the first plane's row 0, rows lie src_row apart, work holds the ring
-  const Axis* across;        // regular, not dilated, of at most 8 rows
-  bool folded;               // those are folded as they are read, by line.fold
-  std::int64_t begin, end;   // its outputs
-  std::int64_t count, step;  // planes, and how far apart they lie in src
-  Finish out;                // dst is the first plane's output `begin`, src memory for plane_stage states
-  std::int64_t out_size;     // bytes of an output
+  Pass line;                        // one row; src is the first plane's row 0, rows lie src_row apart
+  void* ring;                       // memory for rows
+  const Axis* across;               // regular, not dilated, of at most 8 rows
+  bool folded;                      // those are folded as they are read, by line.fold
+  std::int64_t begin, end;          // its outputs
+  std::int64_t count, step;         // planes, and how far apart they lie in src
+  std::int64_t piece;               // outputs of a line that are made at a time
+  Finish out;                       // dst is the first plane's output `begin`, src memory for plane_stage(piece) states
+  std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
   void (*finish)(const Finish&);
 };
-inline constexpr std::int64_t plane_piece = 1024;  // outputs of a line that are made at a time
-inline constexpr std::int64_t plane_stage = 3 * plane_piece + 64;
+inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
+constexpr std::int64_t plane_stage(std::int64_t piece) { return 3 * piece + 64; }
 
 /// What one reducer can do for one storage type.
 struct Kernels {

@@ -684,13 +684,16 @@ void lines(const Pass& pass) {
   const Axis& axis = *pass.axis;
   if constexpr (!C::is_winner && std::is_same_v<T, A> && std::is_floating_point_v<T>)
     if ((axis.transposed || (axis.adaptive && axis.size < 2 * lanes<T>())) &&
-        axis.n < std::numeric_limits<std::int32_t>::max())
+        axis.n < std::numeric_limits<std::int32_t>::max()) {
+      if (pass.nan) *pass.nan = true;
       return scattered_lines<C, T>(pass);
+    }
   const C carry(pass);
   with_line<C, T>(carry, pass, [&](const auto& make) HWY_ATTR {
-    make(Rows<T, A>{static_cast<const T*>(pass.src) - pass.origin, static_cast<A*>(pass.dst), pass.rows, pass.src_row,
-                    pass.dst_row},
-         pass.begin, pass.end);
+    const bool any = make(Rows<T, A>{static_cast<const T*>(pass.src) - pass.origin, static_cast<A*>(pass.dst),
+                                     pass.rows, pass.src_row, pass.dst_row},
+                          pass.begin, pass.end);
+    if (pass.nan && any) *pass.nan = true;
   });
 }
 

@@ -12,6 +12,7 @@
 
 #include "cpu/lines-inl.h"
 #include "cpu/rows-inl.h"
+#include "cpu/sweep-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -92,8 +93,9 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const bool apart = call.out_row != width;
   const std::int64_t pitch = (width + 127) / 64 * 64 + 16;
   const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across.size)));
-  const std::int64_t together = folded && !apart ? cpu::plane_piece / width + 1 : 1;
-  A* const ring = static_cast<A*>(call.line.work);
+  const std::int64_t piece = call.piece, least_written = cpu::plane_piece;
+  const std::int64_t together = folded && !apart ? piece / width + 1 : 1;
+  A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call);
   A* const stage = outlet.states();
   std::int64_t held = 0;
@@ -123,7 +125,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
           if (HWY_UNLIKELY(any)) nan = made - 1;
         }
       for (std::int64_t from = 0; from < width;) {
-        const std::int64_t until = width - from < 2 * cpu::plane_piece ? width : from + cpu::plane_piece;
+        const std::int64_t until = width - from < 2 * piece ? width : from + piece;
         A* states = stage + held;
         if (folded)
           make(Rows<T, A>{src + start * src_row, states, rows, across.stride * src_row, width}, begin + from,
@@ -135,7 +137,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
         else
           merge_ring(calm, ring + from, pitch, slots, first, last, until - from, states);
         held += rows * (until - from);
-        if (held >= cpu::plane_piece) held = outlet.write_lines(held);
+        if (held >= least_written) held = outlet.write_lines(held);
         from = until;
       }
     }
@@ -146,6 +148,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
+  if (call.line.work) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
 }
 

@@ -36,8 +36,9 @@ class RowSweep {
 
   RowSweep() = default;
   RowSweep(const Kernels& kernels, const Params& params, const Axis& axis, std::int64_t len, std::int64_t lane_bytes,
-           std::int64_t id_scale, bool grouped, std::byte* memory)
+           std::int64_t id_scale, bool grouped, const bool& nan, std::byte* memory)
       : join_(kernels.join),
+        nan_(&nan),
         params_(params),
         axis_(axis),
         len_(len),
@@ -82,7 +83,7 @@ class RowSweep {
       const Part &a = part_[0], &b = part_[static_cast<std::size_t>(std::min(i + 1, parts_ - 1))];
       const bool joined = i > 0;
       join_({joined ? dst : a.row + from * bytes_, parts_ > 1 ? b.row + from * bytes_ : nullptr,
-             joined ? dst_plane : a.plane, b.plane, b.behind * id_scale_, dst, dst_plane, to - from, params_});
+             joined ? dst_plane : a.plane, b.plane, b.behind * id_scale_, dst, dst_plane, to - from, params_, !*nan_});
     }
     return parts_ > 0;
   }
@@ -100,7 +101,7 @@ class RowSweep {
   void use(const std::byte* row, std::int64_t plane, std::int64_t behind) { part_[parts_++] = {row, plane, behind}; }
   void join(const std::byte* a, std::int64_t a_plane, const std::byte* b, std::int64_t b_plane, std::int64_t behind,
             std::byte* dst, std::int64_t dst_plane) const {
-    join_({a, b, a_plane, b_plane, behind * id_scale_, dst, dst_plane, len_, params_});
+    join_({a, b, a_plane, b_plane, behind * id_scale_, dst, dst_plane, len_, params_, !*nan_});
   }
 
   /// Turns rows [first, end) of a block into the folds from each to the end.
@@ -136,6 +137,7 @@ class RowSweep {
   }
 
   void (*join_)(const Join&) = nullptr;
+  const bool* nan_ = nullptr;  // whether any row may hold NaN
   Params params_{};
   Axis axis_{};
   std::int64_t len_ = 0, plane_ = 0, bytes_ = 0, id_scale_ = 0, group_ = 0;

@@ -171,6 +171,7 @@ void rows(const Pass& pass) {
   using A = typename LaneOf<typename C::N>::type;
   const C carry(pass);
   const Axis axis = *pass.axis;
+  if (pass.nan) *pass.nan = true;
   // Outputs at every position, side by side in source and result, are one long row.
   const auto [inside, outside] = axis.interior();
   const std::int64_t step = axis.step() * pass.step;

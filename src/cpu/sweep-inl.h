@@ -8,6 +8,7 @@
 #endif
 
 #include <bit>
+#include <utility>
 
 #include "cpu/lines-inl.h"
 
@@ -18,19 +19,29 @@ namespace HWY_NAMESPACE {
 using cpu::Join;
 
 /// dst = a joined with b, whose cells come after those of a; or a itself.
+template <class Q>
+HWY_INLINE void join_rows(const Q& carry, const Join& call) {
+  using A = typename LaneOf<typename Q::N>::type;
+  // Copies, since a stored pack might alias the originals.
+  const std::int64_t a_plane = call.a_plane, b_plane = call.b_plane, dst_plane = call.dst_plane, len = call.len;
+  const std::int64_t L = lanes<A>(), id = call.b_id;
+  const A *a = static_cast<const A*>(call.a), *b = static_cast<const A*>(call.b);
+  A* dst = static_cast<A*>(call.dst);
+  if (!b)
+    for (std::int64_t i = 0; i < len; i += L)
+      carry.store_state(carry.load_state(a + i, a_plane, 0), dst + i, dst_plane);
+  else
+    for (std::int64_t i = 0; i < len; i += L)
+      carry.store_state(carry.combine(carry.load_state(a + i, a_plane, 0), carry.load_state(b + i, b_plane, id)),
+                        dst + i, dst_plane);
+}
 template <class C>
 void join_rows(const Join& call) {
-  using A = typename LaneOf<typename C::N>::type;
   Pass plain{};
   plain.params = call.params;
   const C carry(plain);
-  const A *a = static_cast<const A*>(call.a), *b = static_cast<const A*>(call.b);
-  A* dst = static_cast<A*>(call.dst);
-  for (std::int64_t i = 0; i < call.len; i += lanes<A>()) {
-    typename C::State state = carry.load_state(a + i, call.a_plane, 0);
-    if (b) state = carry.combine(state, carry.load_state(b + i, call.b_plane, call.b_id));
-    carry.store_state(state, dst + i, call.dst_plane);
-  }
+  if (Calm<C>::differs && call.calm) return join_rows(Calm<C>::of(carry), call);
+  join_rows(carry, call);
 }
 
 /// Whether windows that overlap may be joined.
@@ -43,84 +54,166 @@ struct Repeats<Carry<Extreme<Largest>, A>> {
   static constexpr bool value = true;
 };
 template <bool Largest, class A>
+struct Repeats<Carry<Ordered<Largest>, A>> {
+  static constexpr bool value = true;
+};
+template <bool Largest, class A>
 struct Repeats<Carry<Winner<Extreme<Largest>>, A>> {
   static constexpr bool value = true;
 };
 
-/// One line, or rows that lie side by side: position p of lane c is element p * unit + c.
-template <class C, class T>
+template <int N, class A, int P>
+HWY_INLINE Parts<Pack<A>, P> slide(const Parts<Pack<A>, P>& a, const Parts<Pack<A>, P>& b) {
+  Parts<Pack<A>, P> result;
+  for (int i = 0; i < P; ++i) result.part[i] = slide<N>(a.part[i], b.part[i]);
+  return result;
+}
+template <int N, class A>
+HWY_INLINE Place<Pack<A>> slide(const Place<Pack<A>>& a, const Place<Pack<A>>& b) {
+  return {slide<N>(a.value, b.value), slide<N>(a.index, b.index)};
+}
+
+/// Some outputs of one line, or of rows that lie side by side: position p of lane c is element p * unit + c. Q is how
+/// states are joined.
+template <class Q, class T>
 class LineSweep {
-  using A = typename LaneOf<typename C::N>::type;
-  using State = typename C::State;
+  using A = typename LaneOf<typename Q::N>::type;
+  using State = typename Q::State;
 
  public:
-  explicit HWY_INLINE LineSweep(const Pass& pass)
+  HWY_INLINE LineSweep(const Q& carry, const Pass& pass)
       : pass_(pass),
-        carry_(pass),
+        carry_(carry),
         axis_(*pass.axis),
         unit_(pass.len),
         step_(axis_.dilation * unit_),
         reach_((axis_.size - 1) * step_),
         plane_(pass.work_lanes),
-        cells_(static_cast<A*>(pass.work)),
+        cells_(static_cast<A*>(pass.work) + slack()),
         sums_(cells_ + parts * plane_) {}
 
-  HWY_INLINE void run() {
-    const std::int64_t room = plane_ - lanes<A>() - reach_ - unit_;
-    const std::int64_t together = room / (axis_.stride * unit_) + 1;
-    for (std::int64_t row = 0; row < pass_.rows; ++row) {
-      const T* src = static_cast<const T*>(pass_.src) + row * pass_.src_row - pass_.origin * unit_;
-      A* dst = static_cast<A*>(pass_.dst) + row * pass_.dst_row;
-      for (std::int64_t o = pass_.begin; o < pass_.end; o += together) {
-        const std::int64_t stop = HWY_MIN(o + together, pass_.end);
-        some(src, o, stop, dst + (o - pass_.begin) * unit_);
-      }
-    }
+  /// How many outputs there is room for.
+  HWY_INLINE std::int64_t together() const {
+    return (plane_ - 2 * slack() - reach_ - unit_) / (axis_.stride * unit_) + 1;
   }
-
- private:
-  static constexpr int parts = sizeof(State) / sizeof(typename C::N);
-
-  /// Outputs [begin, end).
-  HWY_INLINE void some(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
+  /// Outputs [begin, end). True if NaN was met, as far as it is looked for.
+  HWY_NOINLINE bool operator()(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
     const std::int64_t count = ((end - begin - 1) * axis_.stride + 1) * unit_;
     const std::int64_t first = (begin * axis_.stride - axis_.low) * unit_;
     const bool apart = axis_.stride > 1;
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
-    const bool inside = axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
-    inside ? start_inside(src + first, count) : read(src, first, count + reach_);
-    if constexpr (Repeats<C>::value)
-      overlapping(inside ? 4 : 1, count, to, to_plane);
+    nan_ = false;
+    streamed_ = step_ == 1 && axis_.size >= 1 << few_levels;
+    const std::int64_t width = start(src, first, count);
+    if constexpr (Repeats<Q>::value)
+      overlapping(width, count, to, to_plane);
     else
-      binary(inside ? 4 : 1, count, to, to_plane);
+      binary(width, count, to, to_plane);
     for (std::int64_t i = 0; apart && i < end - begin; ++i)
       for (int k = 0; k < parts; ++k)
         std::copy_n(sums_ + k * plane_ + i * axis_.stride * unit_, unit_, dst + k * pass_.dst_plane + i * unit_);
-    if constexpr (C::is_winner) renumber(pass_, begin, end, unit_, dst);
+    if constexpr (Q::is_winner) renumber(pass_, begin, end, unit_, dst);
+    return nan_;
+  }
+
+ private:
+  static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
+  static constexpr int most_levels = std::bit_width(hn::MaxLanes(Tag<A>())) - 1;
+  static constexpr int few_levels = HWY_MIN(3, most_levels), many_levels = HWY_MIN(4, most_levels);
+  /// Lanes that may be written before and behind the states.
+  static HWY_INLINE std::int64_t slack() { return (many_levels + 1) * lanes<A>(); }
+
+  /// States of as many cells as is returned, and where lengths are made of their bits, in `sums` those of the first
+  /// (size modulo that) cells of each window.
+  HWY_INLINE std::int64_t start(const T* src, std::int64_t first, std::int64_t count) {
+    if (streamed_)
+      return axis_.size >> many_levels > 0 ? stream<many_levels>(src, first, count)
+                                           : stream<few_levels>(src, first, count);
+    if (axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_) {
+      start_inside(src + first, count);
+      return 4;
+    }
+    read(src, first, count + reach_);
+    return 1;
+  }
+
+  /// Doubles in registers: every pack of cells from `first` on is read once, and each level waits for its next one.
+  template <int Levels>
+  HWY_NOINLINE std::int64_t stream(const T* line, std::int64_t first, std::int64_t count) {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = carry_;
+    const std::int64_t L = lanes<A>(), n = axis_.n, plane = plane_, id = pass_.id_scale, size = axis_.size;
+    const std::int64_t end = (count + reach_ - (1 << Levels) + L) / L * L;
+    A *const cells = cells_, *const pieces = sums_ + parts * plane;
+    State before[Levels];
+    each<Levels>([&](int level) CENOTE_INLINED { before[level] = carry.identity(); });
+    NanWatch<A> watch;
+    std::int64_t i = 0;
+    const auto put = [&](State state) CENOTE_INLINED {
+      if constexpr (Q::is_calm) watch.add(state.part[0], state.part[0]);
+      [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
+        const auto twice = [&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
+          const State last = before[Level];
+          before[Level] = state;
+          if constexpr (!Repeats<Q>::value)
+            if (size >> Level & 1) carry.store_state(state, pieces + (Level * parts * plane - Level * L) + i, plane);
+          state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
+        };
+        (twice(std::integral_constant<int, I>()), ...);
+      }
+      (std::make_integer_sequence<int, Levels>());
+      carry.store_state(state, cells + i - Levels * L, plane);
+      i += L;
+    };
+    const auto get = [](const T* p) CENOTE_INLINED { return load(p); };
+    for (const std::int64_t stop = end + Levels * L; i < stop;) {
+      if (first + i < 0 || first + i + L > n) put(part_of_line(line, first + i));
+      for (; i < stop && first + i >= 0 && first + i + L <= n;) put(carry.cell(line + first + i, 0, get));
+    }
+    nan_ = nan_ || watch.any();
+    return 1 << Levels;
+  }
+  /// One pack of cells, some of which may lie outside the line: those are nothing.
+  HWY_NOINLINE State part_of_line(const T* line, std::int64_t at) const {
+    const std::int64_t n = axis_.n, L = lanes<A>();
+    const std::int64_t from = std::clamp<std::int64_t>(-at, 0, L), to = std::clamp<std::int64_t>(n - at, from, L);
+    if (from == to) return carry_.identity();
+    const Cut<1, T> cut(from, to);
+    const State cells = carry_.cell(line + at, 0, [&](const T* p) CENOTE_INLINED { return load_between(p, cut.low); });
+    return choose(cut.inside, cells, carry_.identity());
   }
 
   /// States of four cells, and where lengths are made of their bits, those of the first one to three of each window.
   HWY_INLINE void start_inside(const T* line, std::int64_t count) {
     const std::int64_t rest = axis_.size % 4;
-    if (!Repeats<C>::value && rest > 0) gather(line, rest, count, count + reach_, sums_);
+    if (!Repeats<Q>::value && rest > 0) gather(line, rest, count, count + reach_, sums_);
     gather(line, 4, count + reach_ - 3 * step_, count + reach_, cells_);
   }
   /// to[i] = the fold of `taps` cells from line[i] on; `end` elements may be read.
   HWY_NOINLINE void gather(const T* line, std::int64_t taps, std::int64_t count, std::int64_t end, A* to) {
-    const std::int64_t L = lanes<A>(), safe = end - (taps - 1) * step_ - L;
+    const Q carry = carry_;
+    const std::int64_t L = lanes<A>(), step = step_, plane = plane_, id = pass_.id_scale;
+    const std::int64_t safe = end - (taps - 1) * step - L;
+    NanWatch<A> watch;
     std::int64_t i = 0;
-    const auto whole = [&](std::int64_t j) CENOTE_INLINED {
-      return carry_.cell(line + i + j * step_, j * pass_.id_scale, [](const T* p) CENOTE_INLINED { return load(p); });
+    const auto cell = [&](std::int64_t j, const auto& get) CENOTE_INLINED {
+      return carry.cell(line + i + j * step, j * id, [&](const T* p) CENOTE_INLINED {
+        const auto cells = get(p);
+        if constexpr (Q::is_calm) watch.add(cells, cells);
+        return cells;
+      });
     };
+    const auto whole = [&](std::int64_t j)
+                           CENOTE_INLINED { return cell(j, [](const T* p) CENOTE_INLINED { return load(p); }); };
     const auto part = [&](std::int64_t j) CENOTE_INLINED {
-      const std::int64_t room = HWY_MAX(HWY_MIN(end - i - j * step_, L), 0);
-      return carry_.cell(line + i + j * step_, j * pass_.id_scale,
-                         [&](const T* p) CENOTE_INLINED { return load_first(p, room); });
+      const std::int64_t room = HWY_MAX(HWY_MIN(end - i - j * step, L), 0);
+      return cell(j, [&](const T* p) CENOTE_INLINED { return load_first(p, room); });
     };
     if (taps == 4)
-      for (; i < count && i <= safe; i += L) carry_.store_state(few(4, whole), to + i, plane_);
-    for (; i < count; i += L) carry_.store_state(few(taps, part), to + i, plane_);
+      for (; i < count && i <= safe; i += L) carry.store_state(few(4, whole), to + i, plane);
+    for (; i < count; i += L) carry.store_state(few(taps, part), to + i, plane);
+    nan_ = nan_ || watch.any();
   }
   /// One to four cells, joined as doubling joins them: bits must not depend on where a line is cut.
   template <class Cell>
@@ -135,60 +228,107 @@ class LineSweep {
   HWY_NOINLINE void read(const T* src, std::int64_t first, std::int64_t count) {
     const std::int64_t L = lanes<A>(), low = std::clamp<std::int64_t>(-first, 0, count);
     const std::int64_t high = std::clamp<std::int64_t>(axis_.n * unit_ - first, low, count);
-    for (std::int64_t i = 0; i < low; i += L) carry_.store_state(carry_.identity(), cells_ + i, plane_);
+    NanWatch<A> watch;
+    const auto put = [&](const State& state, std::int64_t i) CENOTE_INLINED {
+      if constexpr (Q::is_calm) watch.add(state.part[0], state.part[0]);
+      carry_.store_state(state, cells_ + i, plane_);
+    };
+    for (std::int64_t i = 0; i < low; i += L) put(carry_.identity(), i);
     std::int64_t i = low;
     for (; i + L <= high; i += L)
       put(carry_.cell(src + first + i, 0, [](const T* p) CENOTE_INLINED { return load(p); }), i);
     if (i < high)
       put(carry_.cell(src + first + i, 0, [&](const T* p) CENOTE_INLINED { return load_first(p, high - i); }), i);
     for (i = high; i < count; i += L) put(carry_.identity(), i);
+    nan_ = nan_ || watch.any();
   }
-  HWY_INLINE void put(const State& state, std::int64_t i) { carry_.store_state(state, cells_ + i, plane_); }
 
-  /// to[i] = a[i] joined with b[i + shift], which lies `taps` taps after it.
-  HWY_NOINLINE void join(const A* a, const A* b, std::int64_t shift, std::int64_t taps, std::int64_t count, A* to,
-                         std::int64_t to_plane) {
-    const std::int64_t L = lanes<A>(), id = taps * pass_.id_scale;
-    std::int64_t i = 0;
-    for (; i + 2 * L <= count; i += 2 * L) {
-      const State first =
-          carry_.combine(carry_.load_state(a + i, plane_, 0), carry_.load_state(b + i + shift, plane_, id));
-      const State second =
-          carry_.combine(carry_.load_state(a + i + L, plane_, 0), carry_.load_state(b + i + L + shift, plane_, id));
-      carry_.store_state(first, to + i, to_plane);
-      carry_.store_state(second, to + i + L, to_plane);
+  /// States of some cells of every window, the first of which is its cell `tap`.
+  struct Piece {
+    const A* states;
+    std::int64_t tap;
+  };
+  /// to[i] = the pieces of window i, joined in pairs of which the second may be missing, and those one after the other.
+  template <int Pairs>
+  HWY_NOINLINE void join(const Piece (&piece)[2 * Pairs], std::int64_t count, A* to, std::int64_t to_plane) {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = carry_;
+    const std::int64_t L = lanes<A>(), plane = plane_, scale = pass_.id_scale;
+    const A* from[2 * Pairs];
+    for (int k = 0; k < 2 * Pairs; ++k) from[k] = piece[k].states ? piece[k].states + piece[k].tap * step_ : nullptr;
+    const auto get = [&](int k, std::int64_t i)
+                         CENOTE_INLINED { return carry.load_state(from[k] + i, plane, piece[k].tap * scale); };
+    for (std::int64_t i = 0; i < count; i += L) {
+      State state;
+      each<Pairs>([&](int k) CENOTE_INLINED {
+        State pair = get(2 * k, i);
+        if (from[2 * k + 1]) pair = carry.combine(pair, get(2 * k + 1, i));
+        state = k == 0 ? pair : carry.combine(state, pair);
+      });
+      carry.store_state(state, to + i, to_plane);
     }
-    for (; i < count; i += L)
-      carry_.store_state(
-          carry_.combine(carry_.load_state(a + i, plane_, 0), carry_.load_state(b + i + shift, plane_, id)), to + i,
-          to_plane);
   }
-  /// From states of `width` cells to those of twice as many, in place.
+  /// From states of `width` cells to those of twice as many, in place, or of four times as many.
   HWY_INLINE void twice(std::int64_t width, std::int64_t count) {
     const std::int64_t valid = count + reach_ - (2 * width - 1) * step_;
-    join(cells_, cells_, width * step_, width, valid, cells_, plane_);
+    join<1>({{cells_, 0}, {cells_, width}}, valid, cells_, plane_);
+  }
+  HWY_INLINE void four_times(std::int64_t width, std::int64_t count) {
+    const std::int64_t valid = count + reach_ - (4 * width - 1) * step_;
+    join<2>({{cells_, 0}, {cells_, width}, {cells_, 2 * width}, {cells_, 3 * width}}, valid, cells_, plane_);
   }
 
-  /// The longest power of two below the window, twice: from both of its ends.
+  /// Powers of two below the window, which overlap.
   HWY_INLINE void overlapping(std::int64_t width, std::int64_t count, A* to, std::int64_t to_plane) {
-    for (; 2 * width < axis_.size; width *= 2) twice(width, count);
-    join(cells_, cells_, (axis_.size - width) * step_, axis_.size - width, count, to, to_plane);
+    const std::int64_t size = axis_.size;
+    for (; 8 * width < size; width *= 4) four_times(width, count);
+    if (4 * width < size) {
+      twice(width, count);
+      width *= 2;
+    }
+    if (2 * width < size)
+      join<2>({{cells_, 0}, {cells_, width}, {cells_, HWY_MIN(2 * width, size - width)}, {cells_, size - width}}, count,
+              to, to_plane);
+    else
+      join<1>({{cells_, 0}, {cells_, size - width}}, count, to, to_plane);
   }
   /// One piece for each bit of the window's length, the short ones first.
   HWY_INLINE void binary(std::int64_t width, std::int64_t count, A* to, std::int64_t to_plane) {
-    if (std::has_single_bit(static_cast<std::uint64_t>(axis_.size))) return overlapping(width, count, to, to_plane);
-    std::int64_t done = axis_.size % width;
-    for (; 2 * width <= axis_.size; width *= 2) {
-      if (axis_.size & width) {
-        if (done > 0)
-          join(sums_, cells_, done * step_, done, count, sums_, plane_);
-        else
-          copy(count, sums_, plane_);
-        done += width;
-      }
-      twice(width, count);
+    const std::int64_t size = axis_.size;
+    std::int64_t done = 0;
+    const A* sum = nullptr;
+    const auto add = [&](std::int64_t cells, const A* piece) HWY_ATTR {
+      if (sum) join<1>({{sum, 0}, {piece, done}}, count, sums_, plane_);
+      sum = sum ? sums_ : piece;
+      done += cells;
+    };
+    if (streamed_) {
+      for (int level = 0; 1 << level < width; ++level)
+        if (size >> level & 1) add(1 << level, sums_ + (level + 1) * parts * plane_);
+    } else if (size % width > 0) {
+      add(size % width, sums_);
     }
-    join(sums_, cells_, done * step_, done, count, to, to_plane);
+    // Up to half of the longest piece, whose two halves are joined as it is added.
+    while (4 * width <= size) {
+      if (size & width) {
+        if (!sum) copy(count, sums_, plane_);
+        add(width, sum ? cells_ : sums_);
+      }
+      const bool four = 8 * width <= size && !(size & (2 * width));
+      four ? four_times(width, count) : twice(width, count);
+      width *= four ? 4 : 2;
+    }
+    const bool odd = size & width && 2 * width <= size;
+    if (2 * width > size)
+      return join<1>({{sum ? sum : cells_, 0}, {sum ? cells_ : nullptr, done}}, count, to, to_plane);
+    const std::int64_t last = odd ? done + width : done;
+    const Piece half{cells_, last}, other{cells_, last + width};
+    if (odd && sum)
+      join<2>({{sum, 0}, {cells_, done}, half, other}, count, to, to_plane);
+    else if (odd || sum)
+      join<2>({{odd ? cells_ : sum, 0}, {nullptr, 0}, half, other}, count, to, to_plane);
+    else
+      join<1>({half, other}, count, to, to_plane);
   }
   HWY_NOINLINE void copy(std::int64_t count, A* to, std::int64_t to_plane) {
     for (std::int64_t i = 0; i < count; i += lanes<A>())
@@ -196,15 +336,53 @@ class LineSweep {
   }
 
   const Pass& pass_;
-  const C carry_;
+  const Q carry_;
   const Axis axis_;
   const std::int64_t unit_, step_, reach_, plane_;
-  A *const cells_, *const sums_;
+  A *const cells_, *const sums_;  // and behind the sums as much memory for each level of a stream
+  bool nan_ = false, streamed_ = false;
+};
+
+/// Lines with long windows: as if there were no NaN, and again where there is.
+template <class C, class T>
+class SweptLine {
+  using A = typename LaneOf<typename C::N>::type;
+  using Q = decltype(Calm<C>::of(std::declval<const C&>()));
+
+ public:
+  HWY_INLINE SweptLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
+  /// Outputs [from, to). True if NaN was met.
+  HWY_NOINLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    LineSweep<Q, T> calm(Calm<C>::of(carry_), pass_);
+    const std::int64_t together = calm.together(), unit = pass_.len;
+    bool any = !Calm<C>::differs;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const T* src = rows.src + row * rows.src_row;
+      A* dst = rows.dst + row * rows.dst_row;
+      for (std::int64_t o = from; o < to; o += together) {
+        const std::int64_t stop = HWY_MIN(o + together, to);
+        if (!calm(src, o, stop, dst + (o - from) * unit)) continue;
+        any = true;
+        if constexpr (Calm<C>::differs) LineSweep<C, T>(carry_, pass_)(src, o, stop, dst + (o - from) * unit);
+      }
+    }
+    return any;
+  }
+
+ private:
+  const C& carry_;
+  const Pass& pass_;
 };
 
 template <class C, class T>
 void sweep_line(const Pass& pass) {
-  LineSweep<C, T>(pass).run();
+  using A = typename LaneOf<typename C::N>::type;
+  const C carry(pass);
+  const bool any =
+      SweptLine<C, T>(carry, pass)(Rows<T, A>{static_cast<const T*>(pass.src) - pass.origin * pass.len,
+                                              static_cast<A*>(pass.dst), pass.rows, pass.src_row, pass.dst_row},
+                                   pass.begin, pass.end);
+  if (pass.nan && any) *pass.nan = true;
 }
 
 }  // namespace HWY_NAMESPACE
