@@ -82,8 +82,10 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
 }
 
 bool Emitter::is_straight() const noexcept {
+  const Loop& last = layout_.levels[static_cast<std::size_t>(layout_.depth - 1)];
+  const bool touching = layout_.inner.extent == 1 || layout_.inner.y == 1;
   return plan_.role == Role::value && plan_.count && !plan_.divides_late && finish_type_ == plan_.output_type &&
-         layout_.inner.extent == 1 && layout_.levels[static_cast<std::size_t>(layout_.depth - 1)].y == 1;
+         touching && last.y == layout_.inner.extent;
 }
 
 Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {

@@ -24,6 +24,8 @@ constexpr std::int64_t most_swept = 8192;         // lanes of a sweep that are k
 constexpr std::int64_t read_together = 4096;      // bytes that are read before the rows that they make are merged
 constexpr std::int64_t most_phases = 16;          // larger strides leave most cells alone
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
+constexpr std::int64_t least_row = 64;            // bytes of a row that fills one
+constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
 
 /// The positions that outputs [begin, end) of an axis reach.
 std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin, std::int64_t end) {
@@ -147,11 +149,13 @@ class Block {
     make_work();
     line.work = work_;
     line.work_lanes = work_lanes_;
-    std::byte* ring = scratch_.take((tile_end_ - tile_begin_ + 160) * 2 * axis(0).size * run_.lane_bytes);
+    std::byte* ring = scratch_.take(((tile_end_ - tile_begin_) * len_ + 160) * 2 * axis(0).size * run_.lane_bytes);
     // Neighbouring sweeps repeat a window's length of work.
-    const std::int64_t piece = work_ ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece : plane_piece;
+    const std::int64_t piece = work_      ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece
+                               : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
+                                          : plane_piece;
     const Finish out = run_.emitter.straight(scratch_.take(plane_stage(piece) * run_.lane_bytes),
-                                             y + begin_ * loop(0).y + tile_begin_);
+                                             y + begin_ * loop(0).y + tile_begin_ * loop(1).y);
     run_.kernels.planes({line, ring, &axis(0), run_.direct, begin_, end_, count, beside.x, piece, out,
                          static_cast<std::int64_t>(size_of(run_.plan.output_type)), loop(0).y, beside.y,
                          run_.emitter.finisher()});
@@ -504,9 +508,12 @@ bool fuses(const Run& run) {
   const Layout& layout = run.layout;
   const Axis &across = layout.axes[0], &line = layout.axes[1];
   const Algorithm& algorithm = run.plan.algorithm;
-  return run.kernels.planes && !run.staged && layout.depth == 2 && run.emitter.is_straight() && !across.irregular() &&
-         !line.irregular() && across.dilation == 1 && across.size <= most_folded &&
-         (line.size <= most_folded || algorithm.sweeps(line, true)) && !algorithm.sweeps(across, false);
+  const bool plain = run.kernels.planes && !run.staged && layout.depth == 2 && run.emitter.is_straight() &&
+                     !across.irregular() && !line.irregular() && across.dilation == 1 && across.size <= most_folded &&
+                     !algorithm.sweeps(across, false);
+  if (layout.inner.extent == 1) return plain && (line.size <= most_folded || algorithm.sweeps(line, true));
+  return plain && layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes &&
+         line.dilation == 1 && line.size <= most_folded && !algorithm.sweeps(line, true);
 }
 
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
@@ -517,6 +524,8 @@ void cut(Run& run) {
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   run.inner = Pieces::of(layout.inner.extent, most_lanes);
   run.tiles = Pieces::of(tail.out, run.direct || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
+  if (run.fused && !run.direct && layout.inner.extent > 1)
+    run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
   const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };

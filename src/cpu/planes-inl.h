@@ -81,6 +81,84 @@ HWY_INLINE void merge_ring(const C& carry, const A* ring, std::int64_t pitch, st
   }
 }
 
+/// Rows that lie side by side, of at least a pack: lanes run along them. Positions count lanes, whole rows of them.
+template <class C, class T>
+class RowLine {
+  using A = typename LaneOf<typename C::N>::type;
+
+ public:
+  HWY_INLINE RowLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
+  HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    bool any = !Calm<C>::differs;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const T* line = rows.src + row * rows.src_row;
+      A* dst = rows.dst + row * rows.dst_row;
+      if (HWY_LIKELY(!make(Calm<C>::of(carry_), line, from, to, dst))) continue;
+      any = true;
+      if constexpr (Calm<C>::differs) make(carry_, line, from, to, dst);
+    }
+    return any;
+  }
+
+ private:
+  /// Packs of a row whose cells are folded in registers; longer ones are added up in L1, in the order of memory.
+  static constexpr std::int64_t short_row = 4;
+
+  template <class Q>
+  HWY_NOINLINE bool make(const Q& like, const T* line, std::int64_t from, std::int64_t to, A* dst) const {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const Axis axis = *pass_.axis;
+    const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, fold = pass_.fold;
+    const std::int64_t fold_step = pass_.fold_step;
+    NanWatch<A> watch;
+    const auto lift = [&](Pack<A> x) CENOTE_INLINED {
+      if constexpr (Q::is_calm) watch.add(x, x);
+      return carry.lift(x, 0);
+    };
+    for (std::int64_t o = from / len; o < to / len; ++o, dst += len) {
+      const std::int64_t start = o * axis.stride - axis.low;
+      const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + axis.size, axis.n) - first;
+      const T* p = line + first * step;
+      if (HWY_UNLIKELY(count <= 0)) {
+        fill_identity(carry, len, dst, 0);
+        continue;
+      }
+      const auto each_pack = [&](const auto& make) CENOTE_INLINED {
+        std::int64_t i = 0;
+        for (; i + L <= len; i += L) make(i, [](const T* q) CENOTE_INLINED { return kept(load(q)); });
+        if (i < len) make(i, [&](const T* q) CENOTE_INLINED { return load_first(q, len - i); });
+      };
+      if (len > short_row * L) {
+        for (std::int64_t r = 0; r < fold; ++r)
+          for (std::int64_t j = 0; j < count; ++j)
+            each_pack([&](std::int64_t i, const auto& read) CENOTE_INLINED {
+              auto state = lift(read(p + r * fold_step + j * step + i));
+              if (r + j > 0) state = carry.combine(carry.load_state(dst + i, 0, 0), state);
+              carry.store_state(state, dst + i, 0);
+            });
+        continue;
+      }
+      each_pack([&](std::int64_t i, const auto& read) CENOTE_INLINED {
+        const auto cells = [&](const T* q) CENOTE_INLINED {
+          auto state = lift(read(q));
+          if (count >= 2) state = carry.combine(state, lift(read(q + step)));
+          if (count >= 3) state = carry.combine(state, lift(read(q + 2 * step)));
+          for (std::int64_t j = 3; j < count; ++j) state = carry.combine(state, lift(read(q + j * step)));
+          return state;
+        };
+        auto state = cells(p + i);
+        for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, cells(p + r * fold_step + i));
+        carry.store_state(state, dst + i, 0);
+      });
+    }
+    return watch.any();
+  }
+
+  const C& carry_;
+  const Pass& pass_;
+};
+
 template <class C, class T, class Make>
 HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& call) {
   using A = typename LaneOf<typename C::N>::type;
@@ -89,7 +167,9 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const auto calm = Calm<C>::of(like);
   const Axis across = *call.across;
   const bool folded = call.folded;
-  const std::int64_t begin = call.line.begin, end = call.line.end, width = end - begin, src_row = call.line.src_row;
+  // In lanes, of which an output has several where rows lie side by side.
+  const std::int64_t begin = call.line.begin * call.line.len, end = call.line.end * call.line.len;
+  const std::int64_t width = end - begin, src_row = call.line.src_row;
   const bool apart = call.out_row != width;
   const std::int64_t pitch = (width + 127) / 64 * 64 + 16;
   const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across.size)));
@@ -148,6 +228,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
+  if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
   if (call.line.work) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
 }
