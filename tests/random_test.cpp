@@ -142,6 +142,43 @@ TEST(UnevenBins, EqualTheReferenceUnderFoldedRows) {
   }
 }
 
+// Planes of lines, or of rows of channels, that one kernel makes: also of lines so long that they come in pieces.
+Case draw_planes(Reducer reducer) {
+  using namespace detail;
+  const bool last = chance(40);
+  const std::int64_t size = one_of<std::int64_t>({2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 12, 16, 17, 33, 100});
+  const std::int64_t rows = one_of<std::int64_t>({1, 2, 2, 3, 3, 5, 7, 8, 10, 13}), low = between(0, size - 1);
+  Case c;
+  c.type = reducer == Reducer::sum || reducer == Reducer::avg
+               ? one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16})
+               : one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::u8, Type::i32});
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::rare, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  const std::int64_t columns = chance(25) && !last ? between(1, 5000) : between(1, 130);
+  const std::int64_t height = columns > 1000 ? between(1, 6) : between(1, 30);
+  if (last)
+    c.shape = {between(1, 3), height, between(1, 40), one_of<std::int64_t>({8, 16, 17, 32, 63, 64, 70, 130, 300})};
+  else
+    c.shape = {between(1, 4), height, columns};
+  Window window{.size = {rows, size}, .allow_empty = true, .channels_last = last};
+  window.stride = Extents{between(1, 3), one_of<std::int64_t>({1, 1, 2, 2, 3})};
+  window.padding = Padding{{between(0, rows - 1), between(0, rows - 1)}, {low, between(0, size - 1)}};
+  if (!last && chance(30)) {
+    window.size = Extents{size};
+    window.stride = one_of<std::int64_t>({1, 1, 2, 3});
+    window.padding = Padding{{low, between(0, size - 1)}};
+  }
+  c.pooling = {.reducer = reducer, .region = window};
+  c.x = c.y = Layout::plain(c.shape.size());
+  c.y.shift = between(0, 17);
+  return c;
+}
+
+TEST(WholePlanes, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(300, [&] { equals_reference(*rc::gen::exec([&] { return draw_planes(reducer); })); });
+}
+
 std::string label(const testing::TestParamInfo<std::tuple<Reducer, Region>>& info) {
   constexpr const char* regions[] = {"small", "deep", "wide", "large"};
   return std::string(name(std::get<0>(info.param))) + "_" + regions[static_cast<int>(std::get<1>(info.param))];

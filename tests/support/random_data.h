@@ -11,8 +11,9 @@
 
 namespace cenote::test {
 
-/// What elements are like: ties, plain numbers, NaN and infinities, overflow, cancellation, rare huge values.
-enum class Data { few, unit, special, any_exponent, offset, spikes };
+/// What elements are like: ties, plain numbers, NaN and infinities, overflow, cancellation, rare huge values, ties with
+/// very rare NaN.
+enum class Data { few, unit, special, any_exponent, offset, spikes, rare };
 
 namespace detail {
 
@@ -38,6 +39,7 @@ T float_element(Data data, std::mt19937_64& random) {
     case Data::spikes:
       if (random() % 64 == 0) value = pick({Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), 6e4, -6e4});
       break;
+    case Data::rare: value = random() % 2048 == 0 ? Limits::quiet_NaN() : pick({-1, -0.0, 0, 0, 1}); break;
   }
   return static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(value));
 }

@@ -243,7 +243,7 @@ inline rc::Gen<Case> cases(Reducer reducer, Region region) {
     using namespace detail;
     Case c;
     c.type = one_of(types);
-    c.data = static_cast<Data>(between(0, 5));
+    c.data = static_cast<Data>(between(0, 6));
     c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
     const bool small = region == Region::small;
     const auto pooled = static_cast<int>(small ? one_of<std::int64_t>({1, 2, 2, 3, 4, 5}) : between(1, 2));
