@@ -91,6 +91,16 @@ HWY_INLINE void each(std::int64_t n, const F& f) {
   (std::make_integer_sequence<int, N>());
 }
 
+/// Division by the same number everywhere. By a power of 2 it is a product, which gives the same bits sooner.
+template <class A>
+struct Scale {
+  Pack<A> by;
+  bool divides;
+  HWY_INLINE explicit Scale(const Stage& stage)
+      : by(number<Pack<A>>(stage.factor != 0 ? stage.factor : stage.divisor)), divides(stage.factor == 0) {}
+  HWY_INLINE Pack<A> operator()(Pack<A> x) const { return divides ? x / by : x * by; }
+};
+
 /// Writes what is staged: all, or the units that are complete.
 template <class T>
 HWY_NOINLINE void flush(Stage& stage, bool all) {
@@ -111,11 +121,11 @@ HWY_NOINLINE void flush(Stage& stage, bool all) {
       for (; i + L <= stop; i += L) store(value(i), dst + i);
     if (i < stop) store_first(value(i), dst + i, stop - i);
   };
-  const Pack<A> divisor = number<Pack<A>>(stage.divisor);
+  const Scale<A> scale(stage);
   if (stage.divisor == 1)
     write([&](std::int64_t i) CENOTE_INLINED { return load(src + i); });
   else
-    write([&](std::int64_t i) CENOTE_INLINED { return load(src + i) / divisor; });
+    write([&](std::int64_t i) CENOTE_INLINED { return scale(load(src + i)); });
   for (std::int64_t i = 0; stop + i < stage.end; i += L) store(load(src + stop + i), src + i);
   stage.to += stop * static_cast<std::int64_t>(sizeof(T));
   stage.begin = 0;
@@ -155,9 +165,11 @@ template <class A>
 struct Rows {
   const Asks<A>& asks;
   std::int64_t count, gy_step, offset_step;
-  A* dst;  // where the part belongs in the stage
+  A* dst;  // where the part belongs in the stage, or in gx itself
   std::int64_t dst_step;
   std::int64_t from, to;  // places of the row
+  const Stage& stage;     // says how to write where dst is gx itself: past the caches,
+  bool stream;            // aligned, and nothing twice
 };
 
 /// Calls make(rows) for all rows, several of one phase at a time where they may be made out of turn. A row has `length`
@@ -168,6 +180,10 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
   constexpr std::int64_t unit = 64 / sizeof(A), kept = 4;
   const std::int64_t L = lanes<A>(), part = HWY_MAX(L, Stage::room / stride / L * L);
   const std::int64_t apart = call.axis.stride, most = (call.axis.size - 1) / apart + 1, len = call.len;
+  // Whole lines of the cache need no stage.
+  T* const begin = static_cast<T*>(call.cells) + call.begin * call.cell_step;
+  const bool direct = std::is_same_v<T, A> && Make::streams && call.stage->stream && len % unit == 0 &&
+                      call.cell_step == len && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
   // Rows whose last pack does not reach into the next
   const bool out_of_turn = length * stride == len && length >= L;
   Stage& stage = *call.stage;
@@ -183,7 +199,7 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
   };
   for (std::int64_t r = call.begin; r < call.end;) {
     T* cells = static_cast<T*>(call.cells) + r * call.cell_step;
-    if (reinterpret_cast<T*>(stage.to) + stage.end != cells) {
+    if (reinterpret_cast<T*>(stage.to) + stage.end != cells || (direct && stage.end > 0)) {
       flush<T>(stage, true);
       const auto past = reinterpret_cast<std::uintptr_t>(cells) / sizeof(T) % unit;
       stage.to = reinterpret_cast<std::byte*>(cells) - past * sizeof(T);
@@ -199,11 +215,15 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
         Asks<A>& asks = phases[place.tap];
         if (asks.count < 0) asks.template find<T>(call, place);
         const std::int64_t count = out_of_turn ? (n - q + apart - 1) / apart : 1;
+        A* dst = direct ? reinterpret_cast<A*>(cells) : memory + stage.end;
         make(
-            Rows<A>{asks, count, call.gy_step, call.offset_step, memory + stage.end + q * len, apart * len, 0, length});
+            Rows<A>{asks, count, call.gy_step, call.offset_step, dst + q * len, apart * len, 0, length, stage, direct});
         asks.advance(count * call.gy_step * static_cast<std::int64_t>(sizeof(T)), count * call.offset_step);
       }
-      stage.end += n * len;
+      if (direct)
+        stage.to = reinterpret_cast<std::byte*>(cells + n * len);
+      else
+        stage.end += n * len;
     } else {
       n = 1;
       other.template find<T>(call, place);
@@ -212,7 +232,7 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
         // No part is shorter than a pack, unless the row is.
         const std::int64_t to = length - from < part + L ? length : from + part;
         if (stage.end + (to - from) * stride > Stage::room) flush<T>(stage, false);
-        make(Rows<A>{other, 1, 0, 0, memory + stage.end, 0, from, to});
+        make(Rows<A>{other, 1, 0, 0, memory + stage.end, 0, from, to, stage, false});
         stage.end += HWY_MIN(to * stride, len) - from * stride;
         from = to;
       }
@@ -230,6 +250,8 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
   const std::int64_t L = lanes<A>(), n = Count > 0 ? Count : rows.asks.count, from = rows.from, to = rows.to;
   // Copies: stores might change what they are copies of.
   const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
+  const bool streams = rows.stream;
+  const Scale<A> scale(rows.stage);
   const T* gy[Count > 0 ? Count : most_windows];
   const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
   Bytes<A> wanted[Count > 0 ? Count : most_windows];
@@ -253,6 +275,8 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
   if (to - from < L) return store(sum(from, LaneRange<T>(0, to - from)), dst + from);
   for (std::int64_t row = rows.count; row > 0; --row) {
     std::int64_t i = from;
+    if (streams)
+      for (; i + L <= to; i += L) stream(Offsets ? sum(i, AllLanes()) : scale(sum(i, AllLanes())), dst + i);
     for (; i + L <= to; i += L) store(sum(i, AllLanes()), dst + i);
     if (i < to) store(sum(to - L, AllLanes()), dst + (to - L));
     dst += dst_step;
@@ -263,16 +287,23 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
   }
 }
 
+/// Rows of lanes that no window reaches across.
 template <bool Offsets, class T>
-void collect_lanes(const Collect& call) {
-  walk<T>(call, 1, call.len, [](const Rows<Lane<T>>& rows) CENOTE_INLINED {
+struct FreeLanes {
+  static constexpr bool streams = true;
+  HWY_INLINE void operator()(const Rows<Lane<T>>& rows) const {
     switch (rows.asks.count) {
       case 1: return add_lanes<1, Offsets, T>(rows);
       case 2: return add_lanes<2, Offsets, T>(rows);
       case 4: return add_lanes<4, Offsets, T>(rows);
       default: return add_lanes<0, Offsets, T>(rows);
     }
-  });
+  }
+};
+
+template <bool Offsets, class T>
+void collect_lanes(const Collect& call) {
+  walk<T>(call, 1, call.len, FreeLanes<Offsets, T>());
 }
 
 /// Lanes of a and b in turn, the first half of them and the second.
@@ -295,6 +326,7 @@ template <int Stride, int Reach, bool Offsets, class T>
 class Line {
  public:
   using A = Lane<T>;
+  static constexpr bool streams = Stride == 1 || Stride == 2;
 
   explicit Line(const Collect& call)
       : stride_(call.stride),
@@ -315,8 +347,10 @@ class Line {
 
   /// A pack may overlap the one before it.
   HWY_INLINE void operator()(const Rows<A>& rows) const {
-    if (Reach > 0 && rows.asks.count == 1) return fill<1>(rows);
-    if (Reach > 0 && rows.asks.count == 2) return fill<2>(rows);
+    if constexpr (Reach > 0) {
+      if (rows.asks.count == 1) return fill<1>(rows);
+      if (rows.asks.count == 2) return fill<2>(rows);
+    }
     fill<0>(rows);
   }
 
@@ -341,12 +375,22 @@ class Line {
     HWY_INLINE AllLanes operator[](std::int64_t) const { return {}; }
   };
 
+  /// To the stage, or on past the caches.
+  struct Output {
+    bool streams;
+    Scale<A> scale;
+    HWY_INLINE void operator()(Pack<A> x, A* dst) const {
+      streams ? stream(Offsets ? x : scale(x), dst) : store(x, dst);
+    }
+  };
+
   template <int Count>
   HWY_INLINE void fill(const Rows<A>& rows) const {
-    const std::int64_t L = lanes<A>(), last = HWY_MAX(rows.to - L, rows.from);
+    const std::int64_t L = lanes<A>(), from = rows.from, to = rows.to;
+    const std::int64_t last = rows.stream ? from + (to - from - 1) / L * L : HWY_MAX(to - L, from);
     // Places whose outputs all exist
     const std::int64_t inside = -first_, outside = out_ - first_ - reach_ + 1;
-    std::int64_t m = rows.from;
+    std::int64_t m = from;
     for (; m < inside; m = HWY_MIN(m + L, last)) {
       at_border<Count>(rows, m);
       if (m == last) return;
@@ -379,6 +423,9 @@ class Line {
     // Copies: stores might change what they are copies of.
     const std::int64_t count = rows.asks.count, first = first_;
     const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
+    const std::int64_t to = rows.to;
+    const Output output{rows.stream, Scale<A>(rows.stage)};
+    const Scale<A> scale(rows.stage);
     const T* gy[Count > 0 ? Count : most_windows];
     const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
     Bytes<A> wanted[known ? Count * Reach * Stride : 1];
@@ -396,7 +443,7 @@ class Line {
     for (std::int64_t row = rows.count; row > 0; --row) {
       std::int64_t m = begin;
       if constexpr (Stride == 1 && std::is_same_v<Ranges, Everywhere>)
-        for (; m + 4 * L <= last; m += 4 * L) add_packs<4>(rows.asks, gy, offsets, m, dst);
+        for (; m + 4 * L <= last; m += 4 * L) add_packs<4>(rows.asks, gy, offsets, m, dst, output);
       for (;; m = HWY_MIN(m + L, last)) {
         Pack<A> sums[Stride > 0 ? Stride : most_phases];
         each<Stride>(stride, [&](std::int64_t k) CENOTE_INLINED { sums[k] = number<Pack<A>>(0); });
@@ -417,7 +464,7 @@ class Line {
             });
           });
         });
-        weave(sums, dst + m * stride);
+        weave(sums, dst + m * stride, (to - m) * stride, output);
         if (m == last) break;
       }
       dst += dst_step;
@@ -430,7 +477,7 @@ class Line {
   /// Windows one cell apart: `N` packs at once share what is known about each of them.
   template <int N>
   HWY_INLINE void add_packs(const Asks<A>& asks, const T* const* gy, const std::uint8_t* const* offsets, std::int64_t m,
-                            A* dst) const {
+                            A* dst, const Output& output) const {
     Pack<A> sums[N];
     each<N>(0, [&](std::int64_t j) CENOTE_INLINED { sums[j] = number<Pack<A>>(0); });
     const std::int64_t L = lanes<A>(), count = asks.count, reach = reach_;
@@ -447,9 +494,10 @@ class Line {
             sums[j] = sums[j] + all;
         });
       }
-    each<N>(0, [&](std::int64_t j) CENOTE_INLINED { store(sums[j], dst + m + j * L); });
+    each<N>(0, [&](std::int64_t j) CENOTE_INLINED { output(sums[j], dst + m + j * L); });
   }
-  HWY_INLINE void weave(const Pack<A>* sums, A* dst) const {
+  /// The cells of one pack of places, of which `count` belong to the row.
+  HWY_INLINE void weave(const Pack<A>* sums, A* dst, std::int64_t count, const Output& output) const {
     if constexpr (Stride == 0) {
       for (std::int64_t k = 0; k < stride_; ++k) {
         HWY_ALIGN A cells[64 / sizeof(A)];
@@ -457,10 +505,10 @@ class Line {
         for (std::int64_t i = 0; i < lanes<A>(); ++i) dst[k + i * stride_] = cells[i];
       }
     } else if constexpr (Stride == 1) {
-      store(sums[0], dst);
+      output(sums[0], dst);
     } else if constexpr (Stride == 2) {
-      store(interleaved<false>(sums[0], sums[1]), dst);
-      store(interleaved<true>(sums[0], sums[1]), dst + lanes<A>());
+      output(interleaved<false>(sums[0], sums[1]), dst);
+      if (count > lanes<A>()) output(interleaved<true>(sums[0], sums[1]), dst + lanes<A>());
     } else if constexpr (Stride == 3) {
       hn::StoreInterleaved3(sums[0].v, sums[1].v, sums[2].v, Tag<A>(), dst);
     } else {

@@ -9,7 +9,7 @@
 
 namespace cenote::cpu {
 
-constexpr std::int64_t most_windows = 28;  // that hold one cell: more are sent sooner than asked
+constexpr std::int64_t most_windows = 12;  // that hold one cell: more are sent sooner than asked
 constexpr std::int64_t most_phases = 16;   // larger strides leave most cells alone
 
 /// Outputs whose windows may hold the cells under way; where one cell of a window gets it all, with the offsets that
@@ -23,10 +23,10 @@ struct Giver {
 /// Sums on their way out, in L1: lanes [begin, end) belong to the elements of the same numbers from `to` on. A unit of
 /// them is a line of the cache, and `to` is aligned so that the units of both coincide.
 struct Stage {
-  static constexpr std::int64_t room = 2048;       // lanes that are made before they are written
+  static constexpr std::int64_t room = 1024;       // lanes that are made before they are written
   static constexpr std::int64_t lanes = 2 * room;  // with what may be overrun
   void* memory;
-  double divisor;
+  double divisor, factor;  // which is 1 / divisor, or 0 where that is not exact
   bool stream;
   std::byte* to = nullptr;
   std::int64_t begin = 0, end = 0;

@@ -2,6 +2,8 @@
 #include "cpu/collector.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "core/parallel.h"
 #include "cpu/cache.h"
@@ -12,6 +14,12 @@ namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t task_bytes = 256 << 10;  // what one task should write at least
+
+/// 1 / divisor if that is a power of 2 that any type has.
+double inverse(double divisor) {
+  int exponent = 0;
+  return std::frexp(divisor, &exponent) == 0.5 && std::abs(exponent) < 100 ? 1 / divisor : 0;
+}
 
 }  // namespace
 
@@ -64,7 +72,7 @@ class Collector::Rows {
         functions_(collecting(all.gx_.type, all.lines_, all.offsets_.data != nullptr)),
         bytes_(static_cast<std::int64_t>(size_of(all.gx_.type))),
         stage_{Scratch::of_this_thread().take(Stage::lanes * (all.gx_.type == Type::f64 ? 8 : 4)), all.divisor_,
-               stream} {}
+               inverse(all.divisor_), stream} {}
 
   void operator()(std::int64_t begin, std::int64_t end) {
     const std::size_t last = all_.depth_ - 1;
