@@ -9,8 +9,9 @@
 
 namespace cenote::cpu {
 
-constexpr std::int64_t most_windows = 12;  // that hold one cell: more are sent sooner than asked
-constexpr std::int64_t most_phases = 16;   // larger strides leave most cells alone
+constexpr std::int64_t most_windows = 64;   // that hold one cell: more are sent sooner than asked;
+constexpr std::int64_t most_on_lines = 12;  // on lines, and of sums, fewer
+constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
 
 /// Outputs whose windows may hold the cells under way; where one cell of a window gets it all, with the offsets that
 /// name it.

@@ -35,7 +35,9 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   const bool lines = router.lanes().outputs == 1;
   const RouteAxis& inner = lines ? router.level(last) : router.lanes();
   const bool touching = inner.output_step == 1 && (inner.offset_step == 1 || !offsets.data) && inner.cell_step == 1;
-  return windows <= most_windows && touching && (!lines || router.axis(last).stride <= most_phases);
+  // Sums have passes instead.
+  const std::int64_t most = lines || !offsets.data ? most_on_lines : most_windows;
+  return touching && windows <= most && (!lines || router.axis(last).stride <= most_phases);
 }
 
 Collector::Collector(const Router& router, const View& offsets, const View& gy, const MutableView& gx, double divisor)
