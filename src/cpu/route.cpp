@@ -9,7 +9,9 @@
 #include "core/copy.h"
 #include "core/parallel.h"
 #include "core/reject.h"
+#include "cpu/cache.h"
 #include "cpu/collector.h"
+#include "cpu/emit.h"
 #include "cpu/index_type.h"
 #include "cpu/router.h"
 #include "cpu/scratch.h"
@@ -55,6 +57,10 @@ class Sums {
     const Axis& along = router.axis(router.depth() - 1);
     if (!along.adaptive && along.size > along.stride && router.full(router.depth() - 1))
       runs_ = winner_runs_function(type_of<A>, offsets.type);
+    flush_ = collecting(gx.type, false, true).flush;
+    stream_ = element_count(gx.shape) * static_cast<std::int64_t>(size_of(gx.type)) > last_level_cache();
+    dense_ = router.lanes().outputs == 1 || router.lanes().cell_step == 1;
+    for (std::size_t l = 0; l < router.depth(); ++l) dense_ = dense_ && router.level(l).cell_step == steps_[l];
     // Where windows lie like cells, one after the other, all rows of a plane are one.
     const Axis& outer = router.axis(0);
     merged_ = runs_ && tabled_ && router.lanes().outputs == 1 && router.depth() == 2 && router.full(0) &&
@@ -74,7 +80,13 @@ class Sums {
     Scratch& scratch = Scratch::of_this_thread();
     const auto mark = scratch.mark();
     const std::int64_t size = (end - begin) * row_;
-    A* sums = reinterpret_cast<A*>(scratch.take(size * static_cast<std::int64_t>(sizeof(A))));
+    // Lines of the cache are the same in sums and in gx.
+    constexpr std::int64_t unit = 64 / sizeof(A);
+    const auto bytes = static_cast<std::int64_t>(size_of(gx_.type));
+    std::byte* cells = static_cast<std::byte*>(gx_.data) + (at.cell_step + begin * steps_[0]) * bytes;
+    const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(cells) / size_of(gx_.type) % unit);
+    A* memory = reinterpret_cast<A*>(scratch.take((past + size + unit) * static_cast<std::int64_t>(sizeof(A))));
+    A* sums = memory + past;
     std::fill(sums, sums + size, A{0});
     // Outputs of the outermost level that reach these cells: those of the first and the last cell that any reaches,
     // or of all cells where windows are dilated.
@@ -100,7 +112,13 @@ class Sums {
         add_row<Offset>(o, row, begin * row_, size, from, to, sums);
       });
     });
-    write(begin, end, at.cell_step, sums);
+    if (dense_) {
+      Stage stage{memory, 1, 1, stream_, cells - past * bytes, past, past + size};
+      flush_(stage);
+      if (stream_) Emitter::flush();
+    } else {
+      write(begin, end, at.cell_step, sums);
+    }
     scratch.release(mark);
   }
 
@@ -244,6 +262,8 @@ class Sums {
   Axis transposed_;
   WinnerRunsFunction runs_ = nullptr;
   bool merged_ = false;
+  void (*flush_)(Stage&);
+  bool stream_, dense_;  // past the caches; blocks of gx have no gaps
 };
 
 }  // namespace
