@@ -1,4 +1,5 @@
 // Both modes of every pooling's derivative on random problems, held against the oracle and against each other.
+#include <array>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include <cenote/cenote.h>
 
+#include "core/copy.h"
 #include "support/arrays.h"
 #include "support/machine.h"
 #include "support/property.h"
@@ -186,6 +188,47 @@ TEST(UnpoolDerivative, IsAdjointInBothModes) {
     };
     RC_ASSERT(inner(numbers(dx), doubles(back)) == inner(doubles(tangent), numbers(gy)));
   });
+}
+
+/// Every second element of an array that is twice as long.
+struct Apart {
+  Array memory;
+  MutableView view;
+  Apart(Type type, const Extents& shape) : memory(type, {2 * std::max<std::int64_t>(element_count(shape), 1)}) {
+    view = MutableView(memory.data(), type, shape);
+    for (int i = 0; i < view.rank(); ++i) view.strides[i] *= 2;
+  }
+};
+
+// Rows without gaps are made several at a time, of all phases of a stride at once; others one by one. Small whole
+// numbers have exact sums in any order.
+TEST(GradientsWithoutGaps, AreThoseWithGaps) {
+  std::uint64_t number = 1;
+  for (const std::int64_t size : {1, 2, 3, 5})
+    for (const std::int64_t stride : {1, 2, 3, 4, 5, 7})
+      for (const std::int64_t padding : {0, 1})
+        for (const std::int64_t side : {5, 36, 70})
+          for (const std::int64_t channels : {0, 3, 32}) {
+            const bool last = channels > 0;
+            Pooling pooling;
+            pooling.reducer = std::array{Reducer::max, Reducer::sum, Reducer::min}[++number % 3];
+            pooling.region =
+                Window{.size = {3, size}, .stride = {2, stride}, .padding = padding, .channels_last = last};
+            const Type type = std::array{Type::f32, Type::f64, Type::f32, Type::bf16}[number / 3 % 4];
+            const Extents shape = last ? Extents{2, 7, side, channels} : Extents{2, 3, 7, side};
+            if (padding >= size) continue;
+            const Array x = drawn(shape, type, Data::unit, number);
+            const Plan planned = plan(pooling, type, shape);
+            const Array gy = drawn(planned.output_shape(), type, Data::few, number + 1);
+            for (const std::string& target : targets_under_test()) {
+              const Machine machine(target, 2);
+              const auto pullback = vjp(pooling, x).pullback;
+              Apart other(type, planned.output_shape()), expected(type, shape);
+              copy_strided(gy, other.view);
+              pullback.run(other.view, expected.view);
+              EXPECT_TRUE(doubles(pullback(gy)) == doubles(expected.view)) << planned.explain() << " on " << target;
+            }
+          }
 }
 
 }  // namespace

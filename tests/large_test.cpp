@@ -120,6 +120,45 @@ TEST(LargeArrays, SumsOfOneLineDoNotDependOnWhereItIsCut) {
         }
 }
 
+// Many pictures are written past the caches, and those whose rows are whole lines of it at once; a few are not.
+TEST(LargeArrays, GradientsOfManyPicturesAreThoseOfEach) {
+  for (const Reducer reducer : {Reducer::max, Reducer::avg})
+    for (const auto& [side, channels] : {std::pair<std::int64_t, std::int64_t>{112, 0}, {57, 0}, {30, 48}}) {
+      const bool last = channels > 0;
+      const std::int64_t each = side * side * std::max<std::int64_t>(channels, 1);
+      const std::int64_t pictures = rows_beyond_cache(each * std::int64_t{sizeof(float)});
+      const Extents one = last ? Extents{1, side, side, channels} : Extents{1, side, side};
+      Extents all = one;
+      all[0] = pictures;
+      Pooling pooling;
+      pooling.reducer = reducer;
+      pooling.region = Window{.size = {3, 3}, .stride = 2, .padding = 1, .channels_last = last};
+      Array x(Type::f32, all);
+      fill_with_numbers<float>(x);
+      const auto found = vjp(pooling, x);
+      Array gy(Type::f32, found.y.shape());
+      fill_with_numbers<float>(gy);
+      const std::int64_t outputs = gy.size() / pictures;
+      Array gx(Type::f32, all);
+      for (const std::string& target : targets_under_test()) {
+        const Machine machine(target, 2);
+        found.pullback.run(gy, gx);
+        const Plan alone = plan(pooling, Type::f32, one);
+        Extents shape = gy.shape();
+        shape[0] = 1;
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < pictures; i += 7) {
+          Array expected(Type::f32, one);
+          alone.vjp(View(x.values<float>().data() + i * each, Type::f32, one),
+                    View(gy.values<float>().data() + i * outputs, Type::f32, shape), expected);
+          wrong += !std::equal(expected.values<float>().begin(), expected.values<float>().end(),
+                               gx.values<float>().begin() + i * each);
+        }
+        EXPECT_EQ(wrong, 0) << name(reducer) << ", " << side << ", " << channels << " on " << target;
+      }
+    }
+}
+
 // The outputs that reach the rows of such an axis do not come in order.
 TEST(LargeArrays, GradientsOfDilatedRowsWithStrides) {
   for (const std::int64_t dilation : {2, 3, 6})

@@ -128,6 +128,16 @@ struct Axis {
     const std::int64_t room = steps(n + high - (o * stride - low) - 1) + 1;
     return room < size ? room : size;
   }
+  /// Where a cell stands among windows that are `stride` apart: the last one that begins at or before it, its tap
+  /// there, and how many windows would hold it if there were no borders; they are the last one and those before it.
+  struct Place {
+    std::int64_t window = 0, tap = 0, count = 0;
+  };
+  /// Precondition: neither adaptive nor dilated.
+  Place place(std::int64_t cell) const noexcept {
+    const std::int64_t at = cell + low, window = at / stride - (at % stride < 0), tap = at - window * stride;
+    return {window, tap, tap < size ? (size - 1 - tap) / stride + 1 : 0};
+  }
   /// Outputs [first, second) whose windows hold only real cells.
   std::pair<std::int64_t, std::int64_t> interior() const noexcept;
   friend bool operator==(const Axis&, const Axis&) = default;

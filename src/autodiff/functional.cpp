@@ -113,16 +113,18 @@ Differentiated vjp(const Pooling& pooling, const View& x) {
 
 void Pullback::run(const View& gy, const MutableView& gx) const {
   const Plan& plan = impl_->plan;
-  if (impl_->offsets) return plan.vjp_from_offsets(*impl_->offsets, gy, gx);
   if (impl_->x) return plan.vjp(*impl_->x, gy, gx);
   check(plan, "gy", gy, output_of(plan));
   check(plan, "gx", gx, input_of(plan));
   check_writable(plan.impl().who, "gx", gx);
   if (overlap(gy, gx)) reject(plan.impl().who, "gx overlaps gy in memory: it must not");
   const Cotangent& cotangent = plan.derivatives()->cotangent();
-  plan.derivatives()->with_scratch(cotangent.scratch(), [&](std::byte* scratch) {
-    cotangent.run(View(), with_all_axes(gy, plan.impl().geometry), gx, scratch);
-  });
+  const Geometry& geometry = plan.impl().geometry;
+  const View all = with_all_axes(gy, geometry);
+  // A pullback has found its offsets itself: they need no check.
+  if (impl_->offsets) return cotangent.run_saved(with_all_axes(View(*impl_->offsets), geometry), all, gx);
+  plan.derivatives()->with_scratch(cotangent.scratch(),
+                                   [&](std::byte* scratch) { cotangent.run(View(), all, gx, scratch); });
 }
 
 Array Pullback::operator()(const View& gy) const {

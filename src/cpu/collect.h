@@ -1,41 +1,61 @@
 // Derivatives cell by cell: what a cell gets from the few windows that hold it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <cenote/types.h>
+#include <cenote/window.h>
 
 namespace cenote::cpu {
 
-/// Outputs whose windows may hold the cells under way, side by side; where one cell of a window gets it all, with the
-/// offsets that name it.
+constexpr std::int64_t most_windows = 64;   // that hold one cell: more are sent sooner than asked;
+constexpr std::int64_t most_on_lines = 12;  // on lines, and of sums, fewer
+constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
+
+/// Outputs whose windows may hold the cells under way; where one cell of a window gets it all, with the offsets that
+/// name it.
 struct Giver {
   const void* gy;
   const std::uint8_t* offsets;
-  std::int64_t offset;  // what an offset must be, less the tap along the line
+  std::int64_t offset;  // what an offset must be, less the taps along the levels to come
 };
 
-/// Cells of a line whose numbers leave the same rest when divided by the stride are held by windows at the same
-/// distances: `taps` of them, the last one `ahead` outputs after the cell's number divided by the stride. There the
-/// cell is tap `phase`.
-struct Phase {
-  std::int64_t taps, ahead, phase;
+/// Sums on their way out, in L1: lanes [begin, end) belong to the elements of the same numbers from `to` on. A unit of
+/// them is a line of the cache, and `to` is aligned so that the units of both coincide.
+struct Stage {
+  static constexpr std::int64_t room = 1024;       // lanes that are made before they are written
+  static constexpr std::int64_t lanes = 2 * room;  // with what may be overrun
+  void* memory;
+  double divisor, factor;  // which is 1 / divisor, or 0 where that is not exact
+  bool stream;
+  std::byte* to = nullptr;
+  std::int64_t begin = 0, end = 0;
 };
 
-/// One line of cells, or the lanes of one cell: the sum of gy over the givers, in their order. Results are lanes, and
-/// are overrun by less than `stride` packs.
+/// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order. All distances
+/// count elements.
 struct Collect {
-  const Giver* givers;
-  std::int64_t count;
-  std::int64_t len;  // cells of the line, or lanes
-  void* dst;
-  // Lines only, along an axis with dilation 1:
-  const Phase* phases;  // one for each of
-  std::int64_t stride, out;
+  const Giver* givers;  // of the levels outside
+  std::int64_t count;   //
+  // The level whose cells are rows
+  Axis axis;
+  std::int64_t begin, end;
+  std::int64_t gy_step, offset_step, cell_step, scale;
+  void* cells;  // row 0
+  // One row: cells of a line that the next level runs along, or lanes that no window reaches across.
+  std::int64_t len;
+  const Axis::Place* phases;  // lines only: the places of the first cells, as many as the stride
+  std::int64_t stride, out;   //
+  std::int64_t first, reach;  // and the outputs that these cells ask
+  Stage* stage;
 };
 
-/// Finds the function for elements of a floating-point type and the SIMD target in use.
-using CollectFunction = void (*)(const Collect&);
-CollectFunction collect_function(Type type, bool lines, bool offsets) noexcept;
+/// The functions for elements of a floating-point type and the SIMD target in use.
+struct Collecting {
+  void (*rows)(const Collect&);
+  void (*flush)(Stage&);  // what is left, at the end
+};
+Collecting collecting(Type type, bool lines, bool offsets) noexcept;
 
 }  // namespace cenote::cpu

@@ -18,18 +18,25 @@ class Collector {
   void run() const;
 
  private:
-  static constexpr std::int64_t most_phases = 16;  // larger strides leave most cells alone
   class Rows;
+  /// A level whose cells are walked one by one, and what one step of a tap counts in an offset.
+  struct Level {
+    Axis axis;
+    RouteAxis steps;
+    std::int64_t scale = 0;
+  };
 
   const Router& router_;
   const View& offsets_;
   const View& gy_;
   const MutableView& gx_;
-  bool lines_;                                 // lanes run along the last level; then its
-  std::array<Phase, most_phases> phases_{};    //
-  std::size_t levels_;                         // that are walked cell by cell: all, or all but the last
-  std::array<std::int64_t, max_rank> taps_{};  // what one step of a tap counts in an offset
+  bool lines_;                                     // lanes run along the last level; then its
+  std::array<Axis::Place, most_phases> phases_{};  //
+  std::int64_t first_ = 0, reach_ = 0;             // and the outputs that the first cells ask
+  std::array<Level, max_rank> levels_{};           // all, or all but the last
+  std::size_t depth_ = 0;                          //
   double divisor_;
+  std::int64_t slices_ = 1;
   std::int64_t row_ = 0;   // cells, or lanes, that are made at once
   std::int64_t rows_ = 1;  // of one slice
 };

@@ -7,20 +7,11 @@
 #include <cmath>
 
 #include "core/copy.h"
+#include "cpu/index_type.h"
 #include "cpu/scratch.h"
 
 namespace cenote::cpu {
 namespace {
-
-template <class Visit>
-void visit_index_type(Type type, const Visit& visit) {
-  switch (type) {
-    case Type::u8: return visit(std::uint8_t{});
-    case Type::u16: return visit(std::uint16_t{});
-    case Type::i32: return visit(std::int32_t{});
-    default: return visit(std::int64_t{});
-  }
-}
 
 bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
 

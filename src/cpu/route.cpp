@@ -4,32 +4,24 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "core/copy.h"
 #include "core/parallel.h"
 #include "core/reject.h"
+#include "cpu/cache.h"
 #include "cpu/collector.h"
+#include "cpu/emit.h"
+#include "cpu/index_type.h"
 #include "cpu/router.h"
 #include "cpu/scratch.h"
+#include "cpu/winner_runs.h"
 
 namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
-constexpr std::int64_t long_window = 16;         // cells from which on neighbours mostly share a winner
-
-template <class Visit>
-void visit_offset_type(Type type, const Visit& visit) {
-  switch (type) {
-    case Type::u8: return visit(std::uint8_t{});
-    case Type::u16: return visit(std::uint16_t{});
-    case Type::i32: return visit(std::int32_t{});
-    default: return visit(std::int64_t{});
-  }
-}
 
 // Tasks of about equal size over [0, n), each of `work` elements.
 template <class Body>
@@ -62,6 +54,18 @@ class Sums {
         std::max<std::int64_t>(1, block_bytes / static_cast<std::int64_t>(sizeof(A)) / std::max<std::int64_t>(row_, 1));
     length_ = std::clamp<std::int64_t>(std::min(most, (n + wanted - 1) / wanted), 1, std::max<std::int64_t>(n, 1));
     blocks_ = (n + length_ - 1) / length_;
+    const Axis& along = router.axis(router.depth() - 1);
+    if (!along.adaptive && along.size > along.stride && router.full(router.depth() - 1))
+      runs_ = winner_runs_function(type_of<A>, offsets.type);
+    flush_ = collecting(gx.type, false, true).flush;
+    stream_ = element_count(gx.shape) * static_cast<std::int64_t>(size_of(gx.type)) > last_level_cache();
+    dense_ = router.lanes().outputs == 1 || router.lanes().cell_step == 1;
+    for (std::size_t l = 0; l < router.depth(); ++l) dense_ = dense_ && router.level(l).cell_step == steps_[l];
+    // Where windows lie like cells, one after the other, all rows of a plane are one.
+    const Axis& outer = router.axis(0);
+    merged_ = runs_ && tabled_ && router.lanes().outputs == 1 && router.depth() == 2 && router.full(0) &&
+              along.stride == 1 && along.out == along.n && !outer.adaptive && outer.stride == 1 &&
+              router.level(1).output_step == 1 && router.level(0).output_step == along.out;
   }
 
   void run() const {
@@ -76,7 +80,13 @@ class Sums {
     Scratch& scratch = Scratch::of_this_thread();
     const auto mark = scratch.mark();
     const std::int64_t size = (end - begin) * row_;
-    A* sums = reinterpret_cast<A*>(scratch.take(size * static_cast<std::int64_t>(sizeof(A))));
+    // Lines of the cache are the same in sums and in gx.
+    constexpr std::int64_t unit = 64 / sizeof(A);
+    const auto bytes = static_cast<std::int64_t>(size_of(gx_.type));
+    std::byte* cells = static_cast<std::byte*>(gx_.data) + (at.cell_step + begin * steps_[0]) * bytes;
+    const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(cells) / size_of(gx_.type) % unit);
+    A* memory = reinterpret_cast<A*>(scratch.take((past + size + unit) * static_cast<std::int64_t>(sizeof(A))));
+    A* sums = memory + past;
     std::fill(sums, sums + size, A{0});
     // Outputs of the outermost level that reach these cells: those of the first and the last cell that any reaches,
     // or of all cells where windows are dilated.
@@ -93,12 +103,22 @@ class Sums {
       if (include(cell) && dense) break;
     for (std::int64_t cell = end - 1; dense && cell >= begin; --cell)
       if (include(cell)) break;
-    visit_offset_type(offsets_.type, [&]<class Offset>(Offset) {
+    visit_index_type(offsets_.type, [&]<class Offset>(Offset) {
+      if (merged_) {
+        const std::int64_t width = router_.axis(1).out, base = -begin * row_ - router_.axis(0).low * steps_[0];
+        return add_line<Offset>(Places{}, at, base, size, from * width, to * width, sums);
+      }
       router_.rows(from, to, at, true, [&](const Places& o, const RouteAxis& row) {
         add_row<Offset>(o, row, begin * row_, size, from, to, sums);
       });
     });
-    write(begin, end, at.cell_step, sums);
+    if (dense_) {
+      Stage stage{memory, 1, 1, stream_, cells - past * bytes, past, past + size};
+      flush_(stage);
+      if (stream_) Emitter::flush();
+    } else {
+      write(begin, end, at.cell_step, sums);
+    }
     scratch.release(mark);
   }
 
@@ -107,67 +127,83 @@ class Sums {
   void add_row(const Places& outer, const RouteAxis& row, std::int64_t shift, std::int64_t size, std::int64_t from,
                std::int64_t to, A* sums) const {
     const std::size_t last = router_.depth() - 1;
-    const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
-    const Axis& axis = router_.axis(last);
     Places o = outer;
     std::int64_t base = -shift;
     for (std::size_t l = 0; l < last; ++l) base += router_.start(l, o[l]) * steps_[l];
-    const auto [inside, outside] = axis.interior();
-    const std::int64_t first = last == 0 ? from : 0, stop = last == 0 ? to : axis.out;
-    std::array<A, 256> values;
-    for (o[last] = first; o[last] < stop;) {
-      const std::int64_t begin = o[last];
-      const bool single = lanes.outputs > 1;
-      const std::int64_t count = single ? 1 : std::min<std::int64_t>(256, stop - begin);
-      const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step + begin * level.offset_step;
-      if (!single) {
+    const std::int64_t first = last == 0 ? from : 0, stop = last == 0 ? to : router_.axis(last).out;
+    if (router_.lanes().outputs > 1)
+      add_lanes<Offset>(o, row, base, size, first, stop, sums);
+    else
+      add_line<Offset>(o, row, base, size, first, stop, sums);
+  }
+
+  // Windows beside each other, of one row or of all rows of a plane.
+  template <class Offset>
+  void add_line(Places o, const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first,
+                std::int64_t stop, A* sums) const {
+    const std::size_t last = router_.depth() - 1;
+    const RouteAxis& level = router_.level(last);
+    const Axis& axis = router_.axis(last);
+    const std::int64_t apart = axis.stride * steps_[last], width = axis.out;
+    const std::int64_t outputs = merged_ ? router_.axis(0).out * width : width;
+    const std::int64_t row_step = merged_ ? router_.level(0).offset_step : 0;
+    const bool direct =
+        gy_.type == type_of<A> && level.output_step == 1 && level.offset_step == 1 && (!merged_ || row_step == width);
+    constexpr std::size_t most = WinnerRuns::most;
+    std::array<A, most> values;
+    std::array<A, most + WinnerRuns::group> joined;
+    std::array<std::int32_t, most + WinnerRuns::group> ends;
+    std::array<Offset, most + 1> numbers{};
+    for (std::int64_t begin = first / WinnerRuns::group * WinnerRuns::group; begin < stop; begin += WinnerRuns::most) {
+      const std::int64_t count = std::min(WinnerRuns::most, stop - begin);
+      const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step;
+      const A* gy = static_cast<const A*>(gy_.data) + row.output_step + begin;
+      if (!direct || begin + WinnerRuns::most >= outputs) {
         read(row.output_step + begin * level.output_step, level.output_step, count, values.data());
-        const auto one = [&](std::int64_t w) {
-          o[last] = w;
-          const std::int64_t i = w - begin;
-          if (router_.empty(last, w)) return;
-          add(base + router_.start(last, w) * steps_[last] + far(o, offsets[i * level.offset_step]), size,
-              values[static_cast<std::size_t>(i)], sums);
-        };
-        // Windows inside need neither a look at the borders nor more than a table.
-        const std::int64_t end = begin + count, plain = tabled_ ? std::clamp(inside, begin, end) : end;
-        const std::int64_t rest = tabled_ ? std::clamp(outside, plain, end) : end;
-        for (std::int64_t w = begin; w < plain; ++w) one(w);
-        const std::int64_t apart = axis.stride * steps_[last], first_cell = base - axis.low * steps_[last];
-        const auto cell_of = [&](std::int64_t w) {
-          return first_cell + w * apart +
-                 distances_[static_cast<std::size_t>(offsets[(w - begin) * level.offset_step])];
-        };
-        if (axis.size < long_window)
-          for (std::int64_t w = plain; w < rest; ++w)
-            add(cell_of(w), size, values[static_cast<std::size_t>(w - begin)], sums);
-        else
-          // Neighbours mostly have the same winner: its sum stays in a register until another one comes.
-          for (std::int64_t w = plain; w < rest;) {
-            const std::int64_t cell = cell_of(w);
-            const bool ours = static_cast<std::uint64_t>(cell) < static_cast<std::uint64_t>(size);
-            A sum = ours ? sums[cell] : A{0};
-            do {
-              sum += values[static_cast<std::size_t>(w - begin)];
-            } while (++w < rest && cell_of(w) == cell);
-            if (ours) sums[cell] = sum;
-          }
-        for (std::int64_t w = rest; w < end; ++w) one(w);
-        o[last] = end;
+        for (std::int64_t i = 0, y = begin / width, x = begin % width; i < count; ++i) {
+          numbers[static_cast<std::size_t>(i)] = offsets[y * row_step + x * level.offset_step];
+          if (++x == width) x = 0, ++y;
+        }
+        gy = values.data();
+        offsets = numbers.data();
+      } else {
+        offsets += begin;
+      }
+      if (runs_ && tabled_) {
+        const std::int64_t runs =
+            runs_({gy, offsets, count, last > 0 ? axis.size : 0, axis.stride, joined.data(), ends.data()});
+        const std::int64_t start = base + (begin * axis.stride - axis.low) * steps_[last];
+        for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
+          add(start + ends[r] * apart + distances_[static_cast<std::size_t>(offsets[ends[r]])], size, joined[r], sums);
         continue;
       }
-      if (!router_.empty(last, begin)) {
-        const std::int64_t window = base + router_.start(last, begin) * steps_[last];
-        for (std::int64_t c = 0; c < lanes.outputs; c += 256) {
-          const std::int64_t n = std::min<std::int64_t>(256, lanes.outputs - c);
-          read(row.output_step + begin * level.output_step + c * lanes.output_step, lanes.output_step, n,
-               values.data());
-          for (std::int64_t i = 0; i < n; ++i)
-            add(window + c + i + far(o, offsets[(c + i) * lanes.offset_step]), size,
-                values[static_cast<std::size_t>(i)], sums);
-        }
+      for (std::int64_t i = 0; i < count; ++i) {
+        o[last] = begin + i;
+        if (router_.empty(last, o[last])) continue;
+        add(base + router_.start(last, o[last]) * steps_[last] + far(o, offsets[i]), size, gy[i], sums);
       }
-      ++o[last];
+    }
+  }
+
+  // Windows whose lanes lie beside each other.
+  template <class Offset>
+  void add_lanes(Places& o, const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first,
+                 std::int64_t stop, A* sums) const {
+    const std::size_t last = router_.depth() - 1;
+    const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
+    std::array<A, 256> values;
+    for (o[last] = first; o[last] < stop; ++o[last]) {
+      if (router_.empty(last, o[last])) continue;
+      const std::int64_t window = base + router_.start(last, o[last]) * steps_[last];
+      const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step + o[last] * level.offset_step;
+      for (std::int64_t c = 0; c < lanes.outputs; c += 256) {
+        const std::int64_t n = std::min<std::int64_t>(256, lanes.outputs - c);
+        read(row.output_step + o[last] * level.output_step + c * lanes.output_step, lanes.output_step, n,
+             values.data());
+        for (std::int64_t i = 0; i < n; ++i)
+          add(window + c + i + far(o, offsets[(c + i) * lanes.offset_step]), size, values[static_cast<std::size_t>(i)],
+              sums);
+      }
     }
   }
 
@@ -224,6 +260,10 @@ class Sums {
   std::array<std::int64_t, largest_table> distances_;
   bool tabled_ = false;
   Axis transposed_;
+  WinnerRunsFunction runs_ = nullptr;
+  bool merged_ = false;
+  void (*flush_)(Stage&);
+  bool stream_, dense_;  // past the caches; blocks of gx have no gaps
 };
 
 }  // namespace
@@ -309,7 +349,7 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
   std::array<std::pair<std::int64_t, std::int64_t>, max_rank> insides;
   for (std::size_t l = 0; l < last; ++l) insides[l] = router.axis(l).interior();
   in_tasks(router.slices(), outputs_of_slice(router), [&](std::int64_t i) {
-    visit_offset_type(offsets.type, [&](auto type) {
+    visit_index_type(offsets.type, [&](auto type) {
       router.rows(0, router.axis(0).out, router.slice(i), true, [&](const Places& o, const RouteAxis& row) {
         bool interior = true;
         for (std::size_t l = 0; l < last; ++l) {
@@ -370,7 +410,7 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
     });
   };
   in_tasks(router.slices(), outputs_of_slice(router), [&](std::int64_t i) {
-    visit_offset_type(offsets.type, [&](auto offset) {
+    visit_index_type(offsets.type, [&](auto offset) {
       switch (size_of(dx.type)) {
         case 2: return copy(i, std::uint16_t{}, offset);
         case 4: return copy(i, std::uint32_t{}, offset);

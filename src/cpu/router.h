@@ -51,6 +51,8 @@ class Router {
   std::size_t depth() const { return axes_.size(); }
   std::int64_t slices() const { return slices_; }
   const RouteAxis& lanes() const { return lanes_; }
+  /// The innermost kept axis that slices run along; one step of one, where there is none.
+  RouteAxis kept() const { return kept_count_ > 0 ? kept_[kept_count_ - 1] : RouteAxis(); }
   const RouteAxis& level(std::size_t l) const { return levels_[l]; }
   const Axis& axis(std::size_t l) const { return axes_[l]; }
 
@@ -104,6 +106,8 @@ class Router {
     }
     return offset == 0;
   }
+  /// Whether all windows along level l have a real cell.
+  bool full(std::size_t l) const { return full_[l]; }
   /// Whether window o along level l has no real cell.
   bool empty(std::size_t l, std::int64_t o) const { return !full_[l] && axes_[l].span(o).count == 0; }
 

@@ -1,0 +1,243 @@
+// What the kernels of collect.cpp have in common: what rows ask, how they are walked, and the stage that sums leave by.
+// Included once per target, inside the toggle of the translation unit that includes it.
+
+#include "cpu/collect.h"
+#include "cpu/pack-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+namespace {
+
+using cpu::Collect;
+using cpu::Giver;
+using cpu::most_phases;
+using cpu::most_windows;
+using cpu::Stage;
+
+/// Offsets beside the lanes of A.
+template <class A>
+using ByteTag = hn::Rebind<std::uint8_t, Tag<A>>;
+template <class A>
+using Bytes = hn::Vec<ByteTag<A>>;
+
+/// A giver made ready: what an offset must be, less the tap along a line, in all lanes.
+template <class A>
+struct Ask {
+  const std::byte* gy;
+  const std::uint8_t* offsets;
+  Bytes<A> wanted;
+};
+
+/// Masks of AVX-512 have a bit per lane, however wide lanes are.
+template <class To, class From>
+HWY_INLINE hn::Mask<To> same_bits(To, From from) {
+  return hn::Mask<To>{static_cast<decltype(hn::Mask<To>::raw)>(from.raw)};
+}
+
+template <class A>
+HWY_INLINE Pack<A> where_equal(Bytes<A> a, Bytes<A> b, Pack<A> x) {
+  if constexpr (HWY_TARGET == HWY_AVX3) {
+    return {hn::IfThenElseZero(same_bits(Tag<A>(), hn::Eq(a, b)), x.v)};
+  } else {
+    const auto widen = [](Bytes<A> bytes) CENOTE_INLINED {
+      const auto words = hn::PromoteTo(hn::Rebind<std::uint32_t, Tag<A>>(), bytes);
+      if constexpr (sizeof(A) == 8)
+        return hn::PromoteTo(hn::Rebind<std::uint64_t, Tag<A>>(), words);
+      else
+        return words;
+    };
+    return {hn::IfThenElseZero(hn::RebindMask(Tag<A>(), hn::Eq(widen(a), widen(b))), x.v)};
+  }
+}
+
+/// Which lanes are read: all, or some.
+struct AllLanes {};
+template <class T>
+HWY_INLINE Pack<Lane<T>> read(const T* p, AllLanes) {
+  return load(p);
+}
+template <class T>
+HWY_INLINE Pack<Lane<T>> read(const T* p, const LaneRange<T>& range) {
+  return load_between(p, range);
+}
+template <class A>
+HWY_INLINE Bytes<A> read_bytes(const std::uint8_t* p, AllLanes) {
+  return hn::LoadU(ByteTag<A>(), p);
+}
+template <class A, class T>
+HWY_INLINE Bytes<A> read_bytes(const std::uint8_t* p, const LaneRange<T>& range) {
+  const ByteTag<A> tag;
+  if constexpr (HWY_TARGET == HWY_AVX3) return hn::MaskedLoad(same_bits(tag, range.m), tag, p);
+  std::uint8_t bytes[64 / sizeof(A)] = {};
+  if (range.from < range.to)
+    std::memcpy(bytes + range.from, p + range.from, static_cast<std::size_t>(range.to - range.from));
+  return hn::LoadU(tag, bytes);
+}
+
+/// f(0), …, f(N - 1) in a row, or f of all below n where N is 0.
+template <int N, class F>
+HWY_INLINE void each(std::int64_t n, const F& f) {
+  if constexpr (N == 0)
+    for (std::int64_t i = 0; i < n; ++i) f(i);
+  else
+    [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED { (f(I), ...); }
+  (std::make_integer_sequence<int, N>());
+}
+
+/// Division by the same number everywhere. By a power of 2 it is a product, which gives the same bits sooner.
+template <class A>
+struct Scale {
+  Pack<A> by;
+  bool divides;
+  HWY_INLINE explicit Scale(const Stage& stage)
+      : by(number<Pack<A>>(stage.factor != 0 ? stage.factor : stage.divisor)), divides(stage.factor == 0) {}
+  HWY_INLINE Pack<A> operator()(Pack<A> x) const { return divides ? x / by : x * by; }
+};
+
+/// Writes what is staged: all, or the units that are complete.
+template <class T>
+HWY_NOINLINE void flush(Stage& stage, bool all) {
+  using A = Lane<T>;
+  constexpr std::int64_t unit = 64 / sizeof(A);
+  const std::int64_t L = lanes<A>(), stop = all ? stage.end : stage.end / unit * unit;
+  if (stage.begin >= stop) return;
+  A* src = static_cast<A*>(stage.memory);
+  T* dst = reinterpret_cast<T*>(stage.to);
+  const auto write = [&](const auto& value) CENOTE_INLINED {
+    std::int64_t i = stage.begin;
+    const std::int64_t aligned = HWY_MIN((i + unit - 1) / unit * unit, stop);
+    for (; i < aligned; i += L) store_first(value(i), dst + i, HWY_MIN(L, aligned - i));
+    i = aligned;
+    if (stage.stream)
+      for (; i + L <= stop; i += L) stream(value(i), dst + i);
+    else
+      for (; i + L <= stop; i += L) store(value(i), dst + i);
+    if (i < stop) store_first(value(i), dst + i, stop - i);
+  };
+  const Scale<A> scale(stage);
+  if (stage.divisor == 1)
+    write([&](std::int64_t i) CENOTE_INLINED { return load(src + i); });
+  else
+    write([&](std::int64_t i) CENOTE_INLINED { return scale(load(src + i)); });
+  for (std::int64_t i = 0; stop + i < stage.end; i += L) store(load(src + stop + i), src + i);
+  stage.to += stop * static_cast<std::int64_t>(sizeof(T));
+  stage.begin = 0;
+  stage.end -= stop;
+}
+
+/// The outputs that rows of one phase of the walked level ask: those of the next row of the phase lie a window further.
+template <class A>
+struct Asks {
+  std::int64_t count = -1;  // not known yet
+  Ask<A> of[most_windows];
+
+  /// Finds those that exist.
+  template <class T>
+  void find(const Collect& call, const Axis::Place& place) {
+    count = 0;
+    for (std::int64_t g = 0; g < call.count; ++g)
+      for (std::int64_t back = place.count; back-- > 0;) {
+        const std::int64_t output = place.window - back, tap = place.tap + back * call.axis.stride;
+        if (output < 0 || output >= call.axis.out) continue;
+        const Giver& giver = call.givers[g];
+        of[count++] = {reinterpret_cast<const std::byte*>(static_cast<const T*>(giver.gy) + output * call.gy_step),
+                       giver.offsets + output * call.offset_step,
+                       hn::Set(ByteTag<A>(), static_cast<std::uint8_t>(giver.offset + tap * call.scale))};
+      }
+  }
+  void advance(std::int64_t gy, std::int64_t offsets) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      of[i].gy += gy;
+      of[i].offsets += offsets;
+    }
+  }
+};
+
+/// Some rows of one phase, or a part of a single one. Distances count elements of what they are distances in.
+template <class A>
+struct Rows {
+  const Asks<A>& asks;
+  std::int64_t count, gy_step, offset_step;
+  A* dst;  // where the part belongs in the stage, or in gx itself
+  std::int64_t dst_step;
+  std::int64_t from, to;  // places of the row
+  const Stage& stage;     // says how to write where dst is gx itself: past the caches,
+  bool stream;            // aligned, and nothing twice
+};
+
+/// Calls make(rows) for all rows, several of one phase at a time where they may be made out of turn. A row has `length`
+/// places of `stride` cells each.
+template <class T, class Make>
+HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t length, const Make& make) {
+  using A = Lane<T>;
+  constexpr std::int64_t unit = 64 / sizeof(A), kept = 4;
+  const std::int64_t L = lanes<A>(), part = HWY_MAX(L, Stage::room / stride / L * L);
+  const std::int64_t apart = call.axis.stride, most = (call.axis.size - 1) / apart + 1, len = call.len;
+  // Whole lines of the cache need no stage.
+  T* const begin = static_cast<T*>(call.cells) + call.begin * call.cell_step;
+  const bool direct = std::is_same_v<T, A> && Make::streams && call.stage->stream && len % unit == 0 &&
+                      call.cell_step == len && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
+  // Rows whose last pack does not reach into the next
+  const bool out_of_turn = length * stride == len && length >= L;
+  Stage& stage = *call.stage;
+  A* memory = static_cast<A*>(stage.memory);
+  Asks<A> phases[kept], other;
+  Axis::Place place = call.axis.place(call.begin);
+  const auto advance = [&](Axis::Place& at) CENOTE_INLINED {
+    // The window that ends here leaves, or a new one begins.
+    if (++at.tap == apart)
+      at = {at.window + 1, 0, most};
+    else if (at.tap + (at.count - 1) * apart >= call.axis.size)
+      --at.count;
+  };
+  for (std::int64_t r = call.begin; r < call.end;) {
+    T* cells = static_cast<T*>(call.cells) + r * call.cell_step;
+    if (reinterpret_cast<T*>(stage.to) + stage.end != cells || (direct && stage.end > 0)) {
+      flush<T>(stage, true);
+      const auto past = reinterpret_cast<std::uintptr_t>(cells) / sizeof(T) % unit;
+      stage.to = reinterpret_cast<std::byte*>(cells) - past * sizeof(T);
+      stage.begin = stage.end = static_cast<std::int64_t>(past);
+    }
+    if (stage.end + HWY_MIN(len * apart, Stage::room) > Stage::room) flush<T>(stage, false);
+    const std::int64_t left = (call.axis.out - place.window) * apart - place.tap;  // until the last window is behind
+    std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), (Stage::room - stage.end) / len);
+    const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && call.cell_step == len && n > 0;
+    if (inside) {
+      const std::int64_t turns = out_of_turn ? HWY_MIN(n, apart) : n;
+      for (std::int64_t q = 0; q < turns; ++q, advance(place)) {
+        Asks<A>& asks = phases[place.tap];
+        if (asks.count < 0) asks.template find<T>(call, place);
+        const std::int64_t count = out_of_turn ? (n - q + apart - 1) / apart : 1;
+        A* dst = direct ? reinterpret_cast<A*>(cells) : memory + stage.end;
+        make(
+            Rows<A>{asks, count, call.gy_step, call.offset_step, dst + q * len, apart * len, 0, length, stage, direct});
+        asks.advance(count * call.gy_step * static_cast<std::int64_t>(sizeof(T)), count * call.offset_step);
+      }
+      if (direct)
+        stage.to = reinterpret_cast<std::byte*>(cells + n * len);
+      else
+        stage.end += n * len;
+    } else {
+      n = 1;
+      other.template find<T>(call, place);
+      if (apart <= kept) phases[place.tap].count = -1;
+      for (std::int64_t from = 0; from < length;) {
+        // No part is shorter than a pack, unless the row is.
+        const std::int64_t to = length - from < part + L ? length : from + part;
+        if (stage.end + (to - from) * stride > Stage::room) flush<T>(stage, false);
+        make(Rows<A>{other, 1, 0, 0, memory + stage.end, 0, from, to, stage, false});
+        stage.end += HWY_MIN(to * stride, len) - from * stride;
+        from = to;
+      }
+      advance(place);
+    }
+    r += n;
+    if (inside && out_of_turn) place = call.axis.place(r);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,173 @@
+// The kernel behind winner_runs.h, compiled for every SIMD target.
+#include "cpu/winner_runs.h"
+
+#include <bit>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/winner_runs.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include "cpu/pack-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+namespace {
+
+using cpu::WinnerRuns;
+
+/// The lanes of a group, in as many packs as it takes.
+template <class A>
+struct Group {
+  static constexpr int lanes = hn::MaxLanes(Tag<A>()), count = static_cast<int>(WinnerRuns::group) / lanes;
+  Pack<A> packs[count];
+};
+
+/// Adds lane i - Step to lane i where bit i says so.
+template <int Step, class A>
+HWY_INLINE void add_below(Group<A>& group, std::uint64_t bits) {
+  constexpr int L = Group<A>::lanes;
+#pragma GCC unroll 8
+  for (int j = Group<A>::count - 1; j >= 0; --j) {
+    const Tag<A> tag;
+    Pack<A> below;
+    if constexpr (Step < L)
+      below = slide<L - Step>(j > 0 ? group.packs[j - 1] : number<Pack<A>>(0), group.packs[j]);
+    else if (j * L >= Step)
+      below = group.packs[j - Step / L];
+    else
+      continue;
+    const std::uint64_t word = bits >> (j * L);
+    const auto mask = hn::LoadMaskBits(tag, reinterpret_cast<const std::uint8_t*>(&word));
+    group.packs[j].v = hn::IfThenElse(mask, hn::Add(group.packs[j].v, below.v), group.packs[j].v);
+  }
+}
+
+/// Up to a group of lanes.
+template <class T>
+using GroupTag = hn::CappedTag<T, WinnerRuns::group>;
+
+template <class D, class M>
+HWY_INLINE std::uint64_t bits_of(D tag, M mask) {
+  std::uint64_t bits = 0;
+  hn::StoreMaskBits(tag, mask, reinterpret_cast<std::uint8_t*>(&bits));
+  return bits;
+}
+
+/// A bit for each of a group's outputs whose next one has an offset that is `stride` less.
+template <class O>
+HWY_INLINE std::uint64_t find_less(const O* offsets, std::int64_t stride) {
+  const GroupTag<O> tag;
+  std::uint64_t bits = 0;
+#pragma GCC unroll 4
+  for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
+    const auto next = hn::Add(hn::LoadU(tag, offsets + i + 1), hn::Set(tag, static_cast<O>(stride)));
+    bits |= bits_of(tag, hn::Eq(next, hn::LoadU(tag, offsets + i))) << i;
+  }
+  return bits;
+}
+
+/// A bit for each whose tap along the row is `stride` or more. Offsets are rows of `width` taps.
+HWY_INLINE std::uint64_t find_behind(const std::uint8_t* offsets, std::int64_t width, std::int64_t stride) {
+  const GroupTag<std::uint16_t> tag;
+  const hn::Rebind<std::uint8_t, decltype(tag)> narrow;
+  // Numbers are small enough for an exact quotient, here and below.
+  const auto wide = hn::Set(tag, static_cast<std::uint16_t>(width)),
+             inverse = hn::Set(tag, static_cast<std::uint16_t>(65536 / width + 1)),
+             least = hn::Set(tag, static_cast<std::uint16_t>(stride));
+  std::uint64_t bits = 0;
+#pragma GCC unroll 4
+  for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
+    const auto offset = hn::PromoteTo(tag, hn::LoadU(narrow, offsets + i));
+    const auto tap = hn::Sub(offset, hn::Mul(hn::MulHigh(offset, inverse), wide));
+    bits |= bits_of(tag, hn::Eq(hn::Max(tap, least), tap)) << i;
+  }
+  return bits;
+}
+HWY_INLINE std::uint64_t find_behind(const std::uint16_t* offsets, std::int64_t width, std::int64_t stride) {
+  const GroupTag<float> tag;
+  const hn::Rebind<std::int32_t, decltype(tag)> whole;
+  const hn::Rebind<std::uint16_t, decltype(tag)> narrow;
+  const auto wide = hn::Set(tag, static_cast<float>(width)), inverse = hn::Set(tag, 1.f / static_cast<float>(width)),
+             half = hn::Set(tag, 0.5f), least = hn::Set(tag, static_cast<float>(stride));
+  std::uint64_t bits = 0;
+#pragma GCC unroll 4
+  for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
+    const auto offset = hn::ConvertTo(tag, hn::PromoteTo(whole, hn::LoadU(narrow, offsets + i)));
+    const auto row = hn::Floor(hn::Mul(hn::Add(offset, half), inverse));
+    bits |= bits_of(tag, hn::Ge(hn::Sub(offset, hn::Mul(row, wide)), least)) << i;
+  }
+  return bits;
+}
+
+/// Stores the lanes whose bits are set, without gaps.
+template <class A>
+HWY_INLINE void store_some(const Group<A>& group, std::uint64_t bits, A* dst) {
+  constexpr int L = Group<A>::lanes;
+#pragma GCC unroll 8
+  for (int j = 0; j < Group<A>::count; ++j) {
+    const std::uint64_t word = bits >> (j * L) & (L < 64 ? (std::uint64_t{1} << L) - 1 : ~std::uint64_t{0});
+    const auto mask = hn::LoadMaskBits(Tag<A>(), reinterpret_cast<const std::uint8_t*>(&word));
+    hn::StoreU(hn::Compress(group.packs[j].v, mask), Tag<A>(), dst);
+    dst += std::popcount(word);
+  }
+}
+
+template <class A, class O>
+std::int64_t winner_runs(const WinnerRuns& call) {
+  const std::int64_t width = call.width, stride = call.stride, count = call.count;
+  const O* offsets = static_cast<const O*>(call.offsets);
+  const A* gy = static_cast<const A*>(call.gy);
+  A* sums = static_cast<A*>(call.sums);
+  std::int32_t* ends = call.ends;
+  for (std::int64_t at = 0; at < count; at += WinnerRuns::group) {
+    const std::int64_t left = HWY_MIN(count - at, WinnerRuns::group);
+    const std::uint64_t all = (std::uint64_t{1} << left) - 1;
+    std::uint64_t continued = find_less(offsets + at, stride) & (all >> 1);
+    if (width > 0) continued &= find_behind(offsets + at, width, stride);
+    const std::uint64_t two = continued << 1, three = two & (two << 1), five = three & (three << 2);
+    Group<A> group;
+    Group<std::int32_t> numbers;
+#pragma GCC unroll 8
+    for (int j = 0; j < Group<A>::count; ++j) group.packs[j] = load(gy + at + j * Group<A>::lanes);
+#pragma GCC unroll 8
+    for (int j = 0; j < Group<std::int32_t>::count; ++j)
+      numbers.packs[j] = {
+          hn::Iota(Tag<std::int32_t>(), static_cast<std::int32_t>(at) + j * Group<std::int32_t>::lanes)};
+    add_below<1>(group, two);
+    add_below<2>(group, three);
+    add_below<4>(group, five);
+    add_below<8>(group, five & (five << 4));
+    const std::uint64_t last = continued ^ all;
+    store_some(group, last, sums);
+    store_some(numbers, last, ends);
+    sums += std::popcount(last);
+    ends += std::popcount(last);
+  }
+  return ends - call.ends;
+}
+
+}  // namespace
+
+cpu::WinnerRunsFunction winner_runs_in(Type lane, Type offset) {
+  if (offset == Type::u8)
+    return lane == Type::f64 ? winner_runs<double, std::uint8_t> : winner_runs<float, std::uint8_t>;
+  if (offset != Type::u16) return nullptr;
+  return lane == Type::f64 ? winner_runs<double, std::uint16_t> : winner_runs<float, std::uint16_t>;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote {
+HWY_EXPORT(winner_runs_in);
+cpu::WinnerRunsFunction cpu::winner_runs_function(Type lane, Type offset) noexcept {
+  return HWY_DYNAMIC_DISPATCH(winner_runs_in)(lane, offset);
+}
+}  // namespace cenote
+#endif
