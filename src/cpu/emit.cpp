@@ -178,7 +178,11 @@ void Emitter::Block::find_counts(std::int64_t begin, std::int64_t end, std::int6
   }
   if (e.plan_.count) return;
   counts_ = reinterpret_cast<double*>(scratch.take(room * static_cast<std::int64_t>(sizeof(double))));
-  each_line(begin, end, from, to, [&](const Line& line) { count_cells(line); });
+  Line before{};
+  each_line(begin, end, from, to, [&](const Line& line) {
+    count_cells(line, before);
+    before = line;
+  });
   lane_counts_ = reinterpret_cast<std::byte*>(counts_);
   if (e.plan_.lane_type == Type::f32) {
     lane_counts_ = scratch.take(room * static_cast<std::int64_t>(sizeof(float)));
@@ -253,23 +257,37 @@ double Emitter::Block::cells(int level, std::int64_t o, bool real) const {
   return static_cast<double>(real ? axis.span(o).count : axis.clipped(o));
 }
 
-void Emitter::Block::count_cells(const Line& line) {
+void Emitter::Block::count_cells(const Line& line, const Line& before) {
   const Emitter& e = *emitter_;
   const int last = e.layout_.depth - 1;
   const bool padded = e.plan_.traits.counts == Counts::padded;
   const bool clipped = e.plan_.pooling.divisor.rule() == Divisor::Rule::clipped;
   double real = 1, all = 1;
+  bool again = line.begin == before.begin && line.end == before.end;
   for (int l = 0; l < last; ++l) {
-    real *= cells(l, line.o[static_cast<std::size_t>(l)], true);
-    all *= cells(l, line.o[static_cast<std::size_t>(l)], false);
+    const std::int64_t o = line.o[static_cast<std::size_t>(l)], other = before.o[static_cast<std::size_t>(l)];
+    const double here = cells(l, o, true), taps = cells(l, o, false);
+    again = again && here == cells(l, other, true) && taps == cells(l, other, false);
+    real *= here;
+    all *= taps;
   }
-  double* counts = counts_ + line.offset;
-  for (std::int64_t o = line.begin; o < line.end; ++o) {
+  const auto count = [&](std::int64_t o) {
     const double inside = real * cells(last, o, true), whole = all * cells(last, o, false);
     const double divisor = clipped ? whole : inside;
     // A window without cells has the sum 0, and 0 is its average.
-    std::fill(counts, counts + len_, padded ? std::log(whole - inside) : divisor > 0 ? divisor : 1.0);
-    counts += len_;
+    return padded ? std::log(whole - inside) : divisor > 0 ? divisor : 1.0;
+  };
+  double* counts = counts_ + line.offset;
+  if (again) {
+    std::copy_n(counts_ + before.offset, (line.end - line.begin) * len_, counts);
+    return;
+  }
+  // Windows that lie inside all have the same.
+  const auto [inside, outside] = e.layout_.axes[static_cast<std::size_t>(last)].interior();
+  for (std::int64_t o = line.begin; o < line.end;) {
+    const std::int64_t stop = o >= inside && o < outside ? std::min(outside, line.end) : o + 1;
+    counts = std::fill_n(counts, (stop - o) * len_, count(o));
+    o = stop;
   }
 }
 

@@ -80,7 +80,7 @@ class Emitter::Block {
   void each_line(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const Visit& visit) const;
   void finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n, std::int64_t y,
               std::int64_t y_step);
-  void count_cells(const Line& line);
+  void count_cells(const Line& line, const Line& before);
   void read_cells(const Line& line);
   void find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to);
   void write_indices(const Line& line, const std::byte* ids) const;

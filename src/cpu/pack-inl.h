@@ -144,6 +144,40 @@ HWY_INLINE Pack<T> further(Pack<T> a, Pack<T> b) {
 }
 
 template <class T>
+HWY_INLINE bool all(Flags<T> flags) {
+  return HWY_LIKELY(hn::AllTrue(Tag<T>(), flags.m));
+}
+
+/// a * b + c, rounded once or twice.
+template <class T>
+HWY_INLINE Pack<T> mul_add(Pack<T> a, Pack<T> b, Pack<T> c) {
+  return {hn::MulAdd(a.v, b.v, c.v)};
+}
+/// a * b + c, rounded once; c takes away most of the product.
+template <class T>
+HWY_INLINE Pack<T> fused(Pack<T> a, Pack<T> b, Pack<T> c) {
+#if HWY_NATIVE_FMA
+  return mul_add(a, b, c);
+#else
+  // The product's own error, of halves whose products are exact.
+  using Bits = hwy::MakeUnsigned<T>;
+  const auto keep = hn::BitCast(Tag<T>(), hn::Set(Tag<Bits>(), ~Bits{0} << (sizeof(T) == 4 ? 12 : 27)));
+  const Pack<T> a1{hn::And(a.v, keep)}, b1{hn::And(b.v, keep)}, a2 = a - a1, b2 = b - b1, product = a * b;
+  const Pack<T> error = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
+  return select(is_nan(error), product + c, (product + c) + error);
+#endif
+}
+/// 2^n for a whole number n <= 0; 0 where that is below all normal numbers.
+template <class T>
+HWY_INLINE Pack<T> two_to_whole(Pack<T> n) {
+  // The last digit of the anchor stands for 1: there n + bias is what the exponent's bits have to be.
+  constexpr int digits = std::numeric_limits<T>::digits - 1, bias = std::numeric_limits<T>::max_exponent - 1;
+  constexpr T anchor = T{1.5} * static_cast<T>(std::int64_t{1} << digits);
+  const auto biased = hn::Max(hn::Add(n.v, hn::Set(Tag<T>(), anchor + T{bias})), hn::Set(Tag<T>(), anchor));
+  return {hn::BitCast(Tag<T>(), hn::ShiftLeft<digits>(hn::BitCast(Tag<IndexLane<T>>(), biased)))};
+}
+
+template <class T>
 HWY_INLINE Pack<T> magnitude(Pack<T> x) {
   return {hn::Abs(x.v)};
 }

@@ -80,6 +80,8 @@ class LineSweep {
 
  private:
   static constexpr int parts = sizeof(State) / sizeof(typename C::N);
+  /// Several parts cost more to make and to join than to be read again.
+  static constexpr bool lifts_once = parts > 1 && !C::is_winner;
 
   /// Outputs [begin, end).
   HWY_INLINE void some(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
@@ -88,7 +90,7 @@ class LineSweep {
     const bool apart = axis_.stride > 1;
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
-    const bool inside = axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
+    const bool inside = !lifts_once && axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
     inside ? start_inside(src + first, count) : read(src, first, count + reach_);
     if constexpr (Repeats<C>::value)
       overlapping(inside ? 4 : 1, count, to, to_plane);

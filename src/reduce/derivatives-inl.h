@@ -87,7 +87,8 @@ struct Tangent {
   }
   template <class N>
   CENOTE_FN Parts<N, 3> lift(N x, N dx) const {
-    return {{base.place(x), number<N>(1), base.slope(x) * dx}};
+    const Parts<N, 2> cell = base.lift(x);
+    return {{cell.part[0], cell.part[1], base.slope(x) * dx}};
   }
   template <class N>
   CENOTE_FN Parts<N, 3> combine(Parts<N, 3> a, Parts<N, 3> b) const {

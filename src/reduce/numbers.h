@@ -69,6 +69,24 @@ CENOTE_SCALAR_FN N add(N a, N b) {
   }
 }
 
+CENOTE_SCALAR_FN bool all(bool flag) { return flag; }
+
+/// a * b + c, rounded once or twice.
+template <class N>
+CENOTE_SCALAR_FN N mul_add(N a, N b, N c) {
+  return std::fma(a, b, c);
+}
+/// a * b + c, rounded once; c takes away most of the product.
+template <class N>
+CENOTE_SCALAR_FN N fused(N a, N b, N c) {
+  return std::fma(a, b, c);
+}
+/// 2^n for a whole number n <= 0; 0 where that is below all normal numbers.
+template <class N>
+CENOTE_SCALAR_FN N two_to_whole(N n) {
+  return n > static_cast<N>(std::numeric_limits<N>::min_exponent - 2) ? std::ldexp(N{1}, static_cast<int>(n)) : N{0};
+}
+
 template <class N>
 CENOTE_SCALAR_FN N magnitude(N x) {
   return std::fabs(x);
