@@ -63,6 +63,12 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
     scales_[static_cast<std::size_t>(l)] = scale;
     if (plan.index_type) scale *= real_cells(layout.axes[static_cast<std::size_t>(l)]);
   }
+  if (plan.traits.counts == Counts::padded && !plan.count) {
+    double taps = 1;
+    for (int l = 0; l < layout.depth; ++l) taps *= static_cast<double>(layout.axes[static_cast<std::size_t>(l)].size);
+    logarithms_.resize(static_cast<std::size_t>(std::min<double>(taps, largest_logarithm)) + 1);
+    for (std::size_t i = 0; i < logarithms_.size(); ++i) logarithms_[i] = std::log(static_cast<double>(i));
+  }
   if (!plan.index_type) return;
   offsets_ = *plan.pooling.indices == IndexKind::offset;
   bool adaptive = false;
@@ -81,12 +87,18 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
   for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
 }
 
+double Emitter::logarithm(double number) const {
+  const auto i = static_cast<std::size_t>(std::min<double>(number, largest_logarithm + 1));
+  return i < logarithms_.size() ? logarithms_[i] : std::log(number);
+}
+
 void Emitter::flush() noexcept { hwy::FlushStream(); }
 
 Emitter::Block Emitter::block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
                               std::int64_t row) const {
   Block block;
   block.emitter_ = this;
+  block.params_ = plan_.params;
   block.origin_ = origin;
   block.len_ = len;
   block.tile_begin_ = tile_begin;
@@ -230,7 +242,7 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
               dst,
               second,
               e.stream_,
-              e.plan_.params};
+              params_};
   const bool late = e.plan_.divides_late;
   if (step == 1 && e.finish_type_ == to && !late) return e.kernels_.finish(call);
 
@@ -275,7 +287,7 @@ void Emitter::Block::count_cells(const Line& line, const Line& before) {
     const double inside = real * cells(last, o, true), whole = all * cells(last, o, false);
     const double divisor = clipped ? whole : inside;
     // A window without cells has the sum 0, and 0 is its average.
-    return padded ? std::log(whole - inside) : divisor > 0 ? divisor : 1.0;
+    return padded ? e.logarithm(whole - inside) : divisor > 0 ? divisor : 1.0;
   };
   double* counts = counts_ + line.offset;
   if (again) {

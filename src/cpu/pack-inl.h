@@ -167,7 +167,7 @@ HWY_INLINE Pack<T> fused(Pack<T> a, Pack<T> b, Pack<T> c) {
   return select(is_nan(error), product + c, (product + c) + error);
 #endif
 }
-/// 2^n for a whole number n <= 0; 0 where that is below all normal numbers.
+/// 2^n for a whole number n that is not too large; 0 where that is below all normal numbers.
 template <class T>
 HWY_INLINE Pack<T> two_to_whole(Pack<T> n) {
   // The last digit of the anchor stands for 1: there n + bias is what the exponent's bits have to be.
@@ -197,6 +197,27 @@ HWY_NOINLINE Pack<T> logarithm(Pack<T> x) {
   const Pack<T> inside{hn::Log(Tag<T>(), x.v)};
   const Pack<T> at_zero = select(x == number<Pack<T>>(0), lowest<Pack<T>>(), inside);
   return select((x == highest<Pack<T>>()) | is_nan(x), x, at_zero);
+}
+
+/// Of a number that is neither much below 1 nor infinite; of others it is anything.
+HWY_INLINE Pack<double> logarithm_of_sum(Pack<double> x) { return logarithm(x); }
+/// log(2^n * (1 + z)), z between the roots of 1/2 and 2 less 1; the polynomial is Cephes'. No division, unlike
+/// Highway's.
+HWY_INLINE Pack<float> logarithm_of_sum(Pack<float> x) {
+  const Tag<float> tag;
+  const Tag<std::int32_t> whole;
+  const auto bits = hn::BitCast(whole, x.v);
+  const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(whole, 0x3f3504f3)));
+  const auto z = hn::Sub(hn::BitCast(tag, hn::Sub(bits, hn::ShiftLeft<23>(n))), hn::Set(tag, 1.0f));
+  auto sum = hn::Set(tag, 7.0376836292e-2f);
+  for (const float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
+                        2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f})
+    sum = hn::MulAdd(sum, z, hn::Set(tag, c));
+  const auto square = hn::Mul(z, z), times = hn::ConvertTo(tag, n);
+  auto rest = hn::MulAdd(hn::Mul(sum, z), square, hn::Mul(square, hn::Set(tag, -0.5f)));
+  // The logarithm of 2 in two parts, the first of which has few digits.
+  rest = hn::MulAdd(times, hn::Set(tag, -2.12194440e-4f), rest);
+  return {hn::MulAdd(times, hn::Set(tag, 0.693359375f), hn::Add(z, rest))};
 }
 
 // Storage: an element type in memory is computed in its lane type.

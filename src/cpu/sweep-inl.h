@@ -90,8 +90,12 @@ class LineSweep {
     const bool apart = axis_.stride > 1;
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
-    const bool inside = !lifts_once && axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
-    inside ? start_inside(src + first, count) : read(src, first, count + reach_);
+    bool inside = false;
+    if constexpr (!lifts_once) {
+      inside = axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_;
+      if (inside) start_inside(src + first, count);
+    }
+    if (!inside) read(src, first, count + reach_);
     if constexpr (Repeats<C>::value)
       overlapping(inside ? 4 : 1, count, to, to_plane);
     else

@@ -81,10 +81,12 @@ template <class N>
 CENOTE_SCALAR_FN N fused(N a, N b, N c) {
   return std::fma(a, b, c);
 }
-/// 2^n for a whole number n <= 0; 0 where that is below all normal numbers.
+/// 2^n for a whole number n that is not too large; 0 where that is below all normal numbers.
 template <class N>
 CENOTE_SCALAR_FN N two_to_whole(N n) {
-  return n > static_cast<N>(std::numeric_limits<N>::min_exponent - 2) ? std::ldexp(N{1}, static_cast<int>(n)) : N{0};
+  using Limits = std::numeric_limits<N>;
+  const bool normal = n >= static_cast<N>(Limits::min_exponent - 1) && n < static_cast<N>(Limits::max_exponent);
+  return normal ? std::ldexp(N{1}, static_cast<int>(n)) : N{0};
 }
 
 template <class N>
@@ -101,6 +103,12 @@ CENOTE_SCALAR_FN N exponential(N x) {
 }
 template <class N>
 CENOTE_SCALAR_FN N logarithm(N x) {
+  return std::log(x);
+}
+
+/// Of a number that is neither much below 1 nor infinite; of others it is anything.
+template <class N>
+CENOTE_SCALAR_FN N logarithm_of_sum(N x) {
   return std::log(x);
 }
 

@@ -27,7 +27,7 @@ CENOTE_FN N weighed(N a, N weight) {
 
 /// Joins two ranges of cells whose weights hang on a cell p: part 0 is p, 1 a sum S, and 2, if there, a sum of weights.
 template <class R, class N, int P>
-CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
+CENOTE_FN Parts<N, P> join_here(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
   const auto keep = reducer.keeps(a.part[0], b.part[0]);
   Parts<N, P> result;
   result.part[0] = select(keep, a.part[0], b.part[0]);
@@ -37,6 +37,10 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
     result.part[i] = select(keep, a.part[i] + weighed(b.part[i], scale), weighed(a.part[i], scale) + b.part[i]);
   }
   return result;
+}
+template <class R, class N, int P>
+CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
+  return join_here(reducer, a, b);
 }
 
 // A reducer says:
@@ -58,6 +62,7 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
 //   close(a, n)          the state with the padded cells in it
 //   keeps(p, q)          whether p stays when windows are joined; nearer(p, q), whether it stays the other way round
 //   farthest<N>          what any p is nearer than
+//   light                if there, gains are so short that derivatives are joined in place
 enum class Counts { none, divisor, padded };
 
 /// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
@@ -160,8 +165,23 @@ CENOTE_FN N two_to_fraction(N f) {
 struct SmoothMax {
   static constexpr int parts = 2;
   static constexpr bool integers = false, picks = false, weighs = true;
+  static constexpr bool light = true, tames = true;
   static constexpr Counts counts = Counts::padded;
-  CENOTE_FN explicit SmoothMax(const Params& params) : narrow(params.beta), wide(params.beta) {}
+  CENOTE_FN explicit SmoothMax(const Params& params)
+      : tame(params.tame), narrow(params.beta, params.origin), wide(params.beta, params.origin) {}
+
+  /// The parameters for cells of which low and high are the least and the greatest. Sums come out the same, bit for
+  /// bit, whether they are tame or not.
+  template <class N>
+  CENOTE_FN static Params tamed(Params params, N low, N high) {
+    const SmoothMax reducer(params);
+    const N p = reducer.place(low), q = reducer.place(high),
+            widest = number<N>(std::numeric_limits<N>::max_exponent * 0.75);
+    const N from = reducer.nearest(p), to = reducer.nearest(q);
+    params.tame = all(reducer.whole(p)) && all(reducer.whole(q)) && magnitude(to - from) <= widest;
+    params.origin = static_cast<double>((from <= to ? to : from) - reducer.anchor<N>());
+    return params;
+  }
 
   template <class N>
   CENOTE_FN Parts<N, 2> identity() const {
@@ -169,10 +189,18 @@ struct SmoothMax {
   }
   template <class N>
   CENOTE_FN Parts<N, 2> lift(N x) const {
-    return {{place(x), slope(x)}};
+    const N p = place(x), power = mantissa(p);
+    if (tame) return {{p, power * two_to_whole(nearest(p) - number<N>(scale<N>().origin))}};
+    return {{p, power}};
   }
   template <class N>
   CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
+    const N p = a.part[0], q = b.part[0];
+    if (tame) return {{select(q <= p, p, q), a.part[1] + b.part[1]}};
+    return combine_any(a, b);
+  }
+  template <class N>
+  CENOTE_FN Parts<N, 2> combine_any(Parts<N, 2> a, Parts<N, 2> b) const {
     const N p = a.part[0], q = b.part[0];
     const auto keep = keeps(p, q);
     const N top = select(keep, p, q);
@@ -184,8 +212,11 @@ struct SmoothMax {
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N n) const {
     const Parts<N, 2> whole = close(a, n);
-    const N sum = whole.part[1] / mantissa(whole.part[0]);
-    return number<N>(scale<N>().sign) * (whole.part[0] + logarithm(sum) / number<N>(scale<N>().beta));
+    // Where there are no cells p is infinite, and no logarithm changes that.
+    const N log = logarithm_of_sum(whole.part[1] / mantissa(whole.part[0]));
+    const auto& s = scale<N>();
+    const N above = s.inverse == 0 ? log / number<N>(s.beta) : log * number<N>(s.inverse);
+    return number<N>(s.sign) * (whole.part[0] + above);
   }
 
   template <class N>
@@ -225,31 +256,46 @@ struct SmoothMax {
   /// n is the logarithm of the number of padded cells: as many zeros are one cell of value n/beta.
   template <class State, class N>
   CENOTE_FN State close(const State& a, N n) const {
+    State whole = a;
+    if (tame) whole.part[1] = a.part[1] * two_to_whole(number<N>(scale<N>().origin) - nearest(a.part[0]));
     const auto none = n == lowest<N>();
-    if (all(none)) return a;
+    if (all(none)) return whole;
     State padded = a;
     padded.part[0] = n / number<N>(scale<N>().beta);
     padded.part[1] = mantissa(padded.part[0]);
     for (int i = 2; i < State::count; ++i) padded.part[i] = number<N>(0);
     if constexpr (State::count == parts)
-      return choose(none, a, combine(a, padded));
+      return choose(none, whole, combine_any(whole, padded));
     else
-      return choose(none, a, join(*this, a, padded));
+      return choose(none, whole, join(*this, whole, padded));
   }
 
  private:
+  bool tame;
   static constexpr double most_whole = 1 << 22, margin = 1 << 11;  // 2^-margin is 0
 
-  /// Constants in the lane type T: beta > 0, as cells change sign where it is not, and t(x)/x in two numbers.
+  template <class T>
+  static constexpr double two_to_digits() {
+    double result = 1;
+    for (int i = 1; i < std::numeric_limits<T>::digits; ++i) result *= 2;
+    return result;
+  }
+
+  /// Constants in the lane type T: beta > 0, as cells change sign where it is not, and t(x)/x in two numbers;
+  /// the origin of tame sums beside an anchor.
   template <class T>
   struct Scale {
-    T sign, beta, high, low;
+    T sign, beta, high, low, origin;
+    T inverse;     // of beta, or 0 where that is too large
     T far, whole;  // the x where r is no whole number any more, and where none beside it that has a weight is
 
-    CENOTE_FN explicit Scale(double signed_beta)
-        : sign(signed_beta > 0 ? T{1} : T{-1}), beta(sign * static_cast<T>(signed_beta)) {
+    CENOTE_FN Scale(double signed_beta, double whole_number)
+        : sign(signed_beta > 0 ? T{1} : T{-1}),
+          beta(sign * static_cast<T>(signed_beta)),
+          origin(static_cast<T>(1.5 * two_to_digits<T>() + whole_number)) {
       constexpr double log2_e = 1.4426950408889634, log2_e_rest = 2.0355273740931033e-17;
       constexpr double most = std::numeric_limits<T>::max();
+      inverse = 1 / beta <= std::numeric_limits<T>::max() ? 1 / beta : T{0};
       const double b = beta, product = b * log2_e;
       // A product too large for T is cut elsewhere, and then nothing but 0 is small.
       const bool fits = product <= most;
@@ -283,13 +329,7 @@ struct SmoothMax {
   /// A number so large that its last digit stands for 1.
   template <class N>
   CENOTE_FN N anchor() const {
-    return number<N>(1.5 * two_to_digits<N>());
-  }
-  template <class N>
-  static constexpr double two_to_digits() {
-    double result = 1;
-    for (int i = 1; i < std::numeric_limits<typename LaneOf<N>::type>::digits; ++i) result *= 2;
-    return result;
+    return number<N>(1.5 * two_to_digits<typename LaneOf<N>::type>());
   }
   /// r(p) + anchor, for p that are not far.
   template <class N>
