@@ -132,20 +132,20 @@ std::vector<std::vector<double>> wild_sequences(std::size_t n) {
 }
 
 TEST(Accuracy, SmoothMaximaOfWildSequencesStayWithinTheBound) {
-  const std::size_t n = test_scale() < 1 ? 700 : 2000;
+  const std::size_t n = test_scale() < 1 ? 300 : 700;
   const auto length = static_cast<std::int64_t>(n);
   for (const Type type : {Type::f32, Type::f64}) {
     for (const auto& sequence : wild_sequences(n)) {
       const Array x = type == Type::f64 ? array<double>({length}, sequence) : array<float>({length}, sequence);
-      // The same numbers as one line, and as three equal columns.
-      const View line(x.data(), type, {length}), rows(x.data(), type, {length, 3}, {1, 0});
+      // The same numbers as one line, and as two equal columns.
+      const View line(x.data(), type, {length}), rows(x.data(), type, {length, 2}, {1, 0});
       for (const View& view : {line, rows}) {
         visit(type, [&](auto element) {
           using T = decltype(element);
           if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
             const auto cells = read<T>(view);
             for (const std::int64_t k : {2, 9, 513}) {
-              for (const double beta : {1.0, -1.0, 30.0, -1e-3, 1e20}) {
+              for (const double beta : {1.0, -30.0, -1e-3, 1e20}) {
                 const Pooling pooling{.reducer = Reducer::smooth_max,
                                       .region = Window{.size = {k}, .padding = same, .axes = Extents{0}},
                                       .beta = beta,

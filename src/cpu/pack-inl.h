@@ -185,7 +185,7 @@ template <class T>
 HWY_INLINE Pack<T> square_root(Pack<T> x) {
   return {hn::Sqrt(x.v)};
 }
-// Out of line: they are long, and every kernel of two reducers needs them.
+// Out of line: they are long, and many kernels need them.
 /// Highway's Exp gives 0 for NaN.
 template <class T>
 HWY_NOINLINE Pack<T> exponential(Pack<T> x) {
