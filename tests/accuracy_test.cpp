@@ -112,6 +112,110 @@ TEST(Accuracy, StrangeValuesStayInTheirWindows) {
   }
 }
 
+/// Sequences that make logarithms of sums of powers go wrong.
+std::vector<std::vector<double>> wild_sequences(std::size_t n) {
+  std::mt19937_64 random(11);
+  std::vector<std::vector<double>> result(8, std::vector<double>(n));
+  for (std::size_t i = 0; i < n; ++i) {
+    const double unit = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+    const double rare = random() % 50 == 0 ? 1 : 0;
+    result[0][i] = unit;
+    result[1][i] = 1000 * unit;
+    result[2][i] = rare > 0 ? 1000 * unit : unit;
+    result[3][i] = 4e6 * (1 + unit / 4);    // about the end of the range where powers are told from whole numbers
+    result[4][i] = std::ldexp(unit, -130);  // some of them subnormal
+    result[5][i] = -inf;                    //
+    result[6][i] = rare > 0 ? inf : unit;   //
+    result[7][i] = rare > 0 ? nan : 1e30 * unit;
+  }
+  return result;
+}
+
+TEST(Accuracy, SmoothMaximaOfWildSequencesStayWithinTheBound) {
+  const std::size_t n = test_scale() < 1 ? 300 : 700;
+  const auto length = static_cast<std::int64_t>(n);
+  for (const Type type : {Type::f32, Type::f64}) {
+    for (const auto& sequence : wild_sequences(n)) {
+      const Array x = type == Type::f64 ? array<double>({length}, sequence) : array<float>({length}, sequence);
+      // The same numbers as one line, and as two equal columns.
+      const View line(x.data(), type, {length}), rows(x.data(), type, {length, 2}, {1, 0});
+      for (const View& view : {line, rows}) {
+        visit(type, [&](auto element) {
+          using T = decltype(element);
+          if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+            const auto cells = read<T>(view);
+            for (const std::int64_t k : {2, 9, 513}) {
+              for (const double beta : {1.0, -30.0, -1e-3, 1e20}) {
+                const Pooling pooling{.reducer = Reducer::smooth_max,
+                                      .region = Window{.size = {k}, .padding = same, .axes = Extents{0}},
+                                      .beta = beta,
+                                      .pad = k == 9 ? SmoothPadding::ignore : SmoothPadding::zero};
+                const auto expected = Expectation<T>(pooling, view.shape, cells, type).values();
+                for (const std::string& target : targets_under_test()) {
+                  const Machine machine(target, 2);
+                  EXPECT_EQ(mismatch(expected, pool(view, pooling)), "")
+                      << target << " k " << k << " beta " << beta << " first " << sequence[0];
+                }
+              }
+            }
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST(Accuracy, SmoothMaximaDoNotFeelTheirNeighbours) {
+  constexpr std::int64_t n = 3000, at = 1234;
+  const auto cells = hard_sequences(static_cast<std::size_t>(n))[0];
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const std::int64_t k : {3, 7, 40, 300}) {
+      for (const double strange : {nan, -inf, 1e3, -1e30}) {
+        const Window window{.size = {k}, .padding = same};
+        Array x = array({n}, cells);
+        const Array clean = smooth_max_pool(x, window, 3);
+        x.at<float>({at}) = static_cast<float>(strange);
+        const Array y = smooth_max_pool(x, window, 3);
+        const Axis axis = plan({.region = window}, Type::f32, x.shape()).axes()[0];
+        for (std::int64_t o = 0; o < n; ++o) {
+          const auto span = axis.span(o);
+          if (span.first <= at && at < span.first + span.count) continue;
+          ASSERT_EQ(y.at<float>({o}), clean.at<float>({o})) << target << " k " << k << " beside " << strange;
+        }
+      }
+    }
+  }
+}
+
+TEST(Accuracy, WeightsOfSmoothMaximaHangOnDifferencesAlone) {
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const double base : {0.0, 1e3, -1e6, 0x1p21, 2.9e6, -2.9e6, 0x1p22, 0x1p24, 1e7}) {
+      for (const double beta : {1.0, -1.0, 0.25}) {
+        const std::vector<double> steps{0, 2, -4, 1, 2, 6, -100};
+        std::vector<double> cells;
+        long double total = 0;
+        const auto power = [&](double step) { return std::exp(static_cast<long double>(beta) * step); };
+        for (const double step : steps) {
+          cells.push_back(static_cast<float>(base + step));
+          total += power(cells.back() - base);
+        }
+        const Array x = array({7}, cells);
+        const Pooling pooling{.reducer = Reducer::smooth_max, .region = Window{.size = {7}}, .beta = beta};
+        const Array gx = vjp(pooling, x).pullback(full({1}, 1));
+        for (std::int64_t i = 0; i < 7; ++i) {
+          const auto expected = static_cast<double>(power(cells[static_cast<std::size_t>(i)] - base) / total);
+          EXPECT_NEAR(gx.at<float>({i}), expected, 1e-5 * expected + 1e-37) << target << " about " << base;
+          Array dx = full({7}, 0);
+          dx.at<float>({i}) = 1;
+          EXPECT_NEAR(jvp(pooling, x, dx).dy.at<float>({0}), expected, 1e-5 * expected + 1e-37) << target;
+        }
+      }
+    }
+  }
+}
+
 TEST(Accuracy, HalvesAccumulateInFloatAndRoundOnce) {
   EXPECT_TRUE(holds(global_avg_pool(full<f16>({1, 1, 64, 64}, 1)), {1, 1, 1, 1}, {1}));
   EXPECT_TRUE(holds(global_avg_pool(full<bf16>({1, 64, 64, 1}, 1), {.channels_last = true}), {1, 1, 1, 1}, {1}));

@@ -54,6 +54,12 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
     scales_[static_cast<std::size_t>(l)] = scale;
     if (plan.index_type) scale *= real_cells(layout.axes[static_cast<std::size_t>(l)]);
   }
+  if (plan.traits.counts == Counts::padded && !plan.count) {
+    double taps = 1;
+    for (int l = 0; l < layout.depth; ++l) taps *= static_cast<double>(layout.axes[static_cast<std::size_t>(l)].size);
+    logarithms_.resize(static_cast<std::size_t>(std::min<double>(taps, largest_logarithm)) + 1);
+    for (std::size_t i = 0; i < logarithms_.size(); ++i) logarithms_[i] = std::log(static_cast<double>(i));
+  }
   if (!plan.index_type) return;
   offsets_ = *plan.pooling.indices == IndexKind::offset;
   bool adaptive = false;
@@ -91,12 +97,18 @@ Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {
           plan_.params};
 }
 
+double Emitter::logarithm(double number) const {
+  const auto i = static_cast<std::size_t>(std::min<double>(number, largest_logarithm + 1));
+  return i < logarithms_.size() ? logarithms_[i] : std::log(number);
+}
+
 void Emitter::flush() noexcept { hwy::FlushStream(); }
 
 Emitter::Block Emitter::block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
                               std::int64_t row) const {
   Block block;
   block.emitter_ = this;
+  block.params_ = plan_.params;
   block.origin_ = origin;
   block.len_ = len;
   block.tile_begin_ = tile_begin;
@@ -188,7 +200,11 @@ void Emitter::Block::find_counts(std::int64_t begin, std::int64_t end, std::int6
   }
   if (e.plan_.count) return;
   counts_ = reinterpret_cast<double*>(scratch.take(room * static_cast<std::int64_t>(sizeof(double))));
-  each_line(begin, end, from, to, [&](const Line& line) { count_cells(line); });
+  Line before{};
+  each_line(begin, end, from, to, [&](const Line& line) {
+    count_cells(line, before);
+    before = line;
+  });
   lane_counts_ = reinterpret_cast<std::byte*>(counts_);
   if (e.plan_.lane_type == Type::f32) {
     lane_counts_ = scratch.take(room * static_cast<std::int64_t>(sizeof(float)));
@@ -236,7 +252,7 @@ void Emitter::Block::finish(const std::byte* states, std::int64_t plane, std::in
               dst,
               second,
               e.stream_,
-              e.plan_.params};
+              params_};
   const bool late = e.plan_.divides_late;
   if (step == 1 && e.finish_type_ == to && !late) return e.kernels_.finish(call);
 
@@ -263,23 +279,37 @@ double Emitter::Block::cells(int level, std::int64_t o, bool real) const {
   return static_cast<double>(real ? axis.span(o).count : axis.clipped(o));
 }
 
-void Emitter::Block::count_cells(const Line& line) {
+void Emitter::Block::count_cells(const Line& line, const Line& before) {
   const Emitter& e = *emitter_;
   const int last = e.layout_.depth - 1;
   const bool padded = e.plan_.traits.counts == Counts::padded;
   const bool clipped = e.plan_.pooling.divisor.rule() == Divisor::Rule::clipped;
   double real = 1, all = 1;
+  bool again = line.begin == before.begin && line.end == before.end;
   for (int l = 0; l < last; ++l) {
-    real *= cells(l, line.o[static_cast<std::size_t>(l)], true);
-    all *= cells(l, line.o[static_cast<std::size_t>(l)], false);
+    const std::int64_t o = line.o[static_cast<std::size_t>(l)], other = before.o[static_cast<std::size_t>(l)];
+    const double here = cells(l, o, true), taps = cells(l, o, false);
+    again = again && here == cells(l, other, true) && taps == cells(l, other, false);
+    real *= here;
+    all *= taps;
   }
-  double* counts = counts_ + line.offset;
-  for (std::int64_t o = line.begin; o < line.end; ++o) {
+  const auto count = [&](std::int64_t o) {
     const double inside = real * cells(last, o, true), whole = all * cells(last, o, false);
     const double divisor = clipped ? whole : inside;
     // A window without cells has the sum 0, and 0 is its average.
-    std::fill(counts, counts + len_, padded ? std::log(whole - inside) : divisor > 0 ? divisor : 1.0);
-    counts += len_;
+    return padded ? e.logarithm(whole - inside) : divisor > 0 ? divisor : 1.0;
+  };
+  double* counts = counts_ + line.offset;
+  if (again) {
+    std::copy_n(counts_ + before.offset, (line.end - line.begin) * len_, counts);
+    return;
+  }
+  // Windows that lie inside all have the same.
+  const auto [inside, outside] = e.layout_.axes[static_cast<std::size_t>(last)].interior();
+  for (std::int64_t o = line.begin; o < line.end;) {
+    const std::int64_t stop = o >= inside && o < outside ? std::min(outside, line.end) : o + 1;
+    counts = std::fill_n(counts, (stop - o) * len_, count(o));
+    o = stop;
   }
 }
 

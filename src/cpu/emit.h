@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "cpu/execute.h"
 #include "cpu/kernels.h"
@@ -49,6 +50,7 @@ class Emitter {
     std::array<std::int64_t, max_rank> weight;
   };
   Numbers numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const;
+  double logarithm(double number) const;
   std::int64_t spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const;
 
   const Plan::Impl& plan_;
@@ -63,6 +65,9 @@ class Emitter {
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
   bool uniform_ = false;  // a winner's number is its offset in every window, and indices lie as y does
+  // The logarithm of every number of padded cells, up to some: most of the outputs at borders share them.
+  static constexpr std::int64_t largest_logarithm = 4096;
+  std::vector<double> logarithms_;
   // spread() of every number, where it is the same for all windows and they have few cells
   static constexpr std::int64_t largest_table = 1024;
   std::array<std::int64_t, largest_table> table_;
@@ -77,6 +82,8 @@ class Emitter::Block {
   /// Rows [begin, end) of level 0, lanes [from, to) of each, whose states lie side by side at `states`.
   void operator()(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const std::byte* states,
                   std::int64_t plane);
+  /// What states that come from now on were made with.
+  void use(const Params& params) { params_ = params; }
 
  private:
   friend class Emitter;
@@ -85,7 +92,7 @@ class Emitter::Block {
   void each_line(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const Visit& visit) const;
   void finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n, std::int64_t y,
               std::int64_t y_step);
-  void count_cells(const Line& line);
+  void count_cells(const Line& line, const Line& before);
   void read_cells(const Line& line);
   void find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to);
   void write_indices(const Line& line, const std::byte* ids) const;
@@ -96,6 +103,7 @@ class Emitter::Block {
   std::int64_t tile_y() const;
 
   const Emitter* emitter_ = nullptr;
+  Params params_;
   Origin origin_;
   std::int64_t len_ = 1, tile_begin_ = 0, tile_end_ = 0, row_ = 0;
   double* counts_ = nullptr;                       // of the outputs under way, in double and

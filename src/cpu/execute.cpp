@@ -11,6 +11,7 @@
 #include "cpu/interleave.h"
 #include "cpu/row_sweep.h"
 #include "cpu/scratch.h"
+#include "reduce/reducers.h"
 
 namespace cenote::cpu {
 namespace {
@@ -127,6 +128,7 @@ class Block {
     end_ = run_.tops.end(top);
     if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
     const std::byte* x = run_.x + origin.x * run_.read_bytes;
+    params_ = run_.plan.params;
     if (run_.fused) {
       Loop beside;
       if (layout.outer_count > 0) beside = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
@@ -135,8 +137,10 @@ class Block {
       planes(x, origin.y, count, beside);
       return count;
     }
+    if (!run_.direct) tame(x, begin_, end_);
     prepare();
     emit_ = run_.emitter.block(origin, len_, tile_begin_, tile_end_, row_lens_[0]);
+    emit_.use(params_);
     run_.direct ? batch(x) : top_level(x);
     return 1;
   }
@@ -201,7 +205,7 @@ class Block {
     if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
     std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
     const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
-    ring.sweep = RowSweep(run_.kernels, run_.plan.params, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped,
+    ring.sweep = RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped,
                           nan_, sums);
   }
 
@@ -225,6 +229,31 @@ class Block {
   const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
   const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
 
+  // Looks whether the cells of some outputs of the outermost level are tame.
+  void tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
+    if (!run_.kernels.range || run_.staged) return;
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    const auto widen = [&](const auto& self, int l, const std::byte* cells) -> void {
+      const auto [first, last] = l == 0       ? std::pair(begin, end)
+                                 : l == last_ ? std::pair(tile_begin_, tile_end_)
+                                              : std::pair(std::int64_t{0}, axis(l).out);
+      const auto [from, to] = reach(axis(l), first, last);
+      if (l == last_ && loop(l).x == len_)
+        return from < to ? run_.kernels.range(cells + from * len_ * run_.read_bytes, (to - from) * len_, low, high)
+                         : void();
+      for (std::int64_t p = from; p < to; ++p) {
+        const std::byte* at = cells + p * loop(l).x * run_.read_bytes;
+        l == last_ ? run_.kernels.range(at, len_, low, high) : self(self, l + 1, at);
+      }
+    };
+    widen(widen, 0, x);
+    const auto tamed = [&](auto lane) {
+      using N = decltype(lane);
+      return scalar::SmoothMax::tamed(run_.plan.params, static_cast<N>(low), static_cast<N>(high));
+    };
+    params_ = run_.plan.lane_type == Type::f64 ? tamed(double{}) : tamed(float{});
+  }
+
   // Both levels at once: reduced straight into the stage, several rows at a time where they are short.
   void batch(const std::byte* x) {
     const std::int64_t stride = axis(0).stride * loop(0).x;
@@ -232,6 +261,8 @@ class Block {
     const std::int64_t together = std::max<std::int64_t>(1, stage_lanes_ / row);
     for (std::int64_t r = begin_; r < end_; r += together) {
       const std::int64_t stop = std::min(end_, r + together);
+      tame(x, r, stop);
+      emit_.use(params_);
       for (std::int64_t o = tile_begin_; o < tile_end_; o += width) {
         const std::int64_t until = std::min(tile_end_, o + width);
         first_pass(x + r * stride * run_.read_bytes, stop - r, stride, o, until, stage_, (until - o) * len_,
@@ -336,7 +367,7 @@ class Block {
     const auto fold = [&](std::int64_t first, std::int64_t last, std::byte* target) {
       run_.kernels.merge(Pass{&axis(l), first, last, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
                               ring.origin, ring.plane, to - from, target, dst_step, dst_plane, 1, 0, 0,
-                              run_.emitter.id_scale(l), run_.plan.params});
+                              run_.emitter.id_scale(l), params_});
     };
     if (!ring.sweep.active()) return fold(begin, end, dst);
     for (std::int64_t o = begin; o < end; ++o) {
@@ -350,7 +381,7 @@ class Block {
   Pass first_pass_of(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                      std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) const {
     Pass pass{&axis(last_), begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane,    len_,
-              dst,          len_,  dst_plane, rows, x_row,         dst_row, 1, run_.plan.params};
+              dst,          len_,  dst_plane, rows, x_row,         dst_row, 1, params_};
     if (run_.direct) {
       pass.fold = axis(0).size;
       pass.fold_step = axis(0).dilation * loop(0).x;
@@ -483,6 +514,7 @@ class Block {
   std::int64_t len_ = 1, begin_ = 0, end_ = 0, tile_begin_ = 0, tile_end_ = 0, stage_lanes_ = 0;
   std::array<std::int64_t, max_rank> row_lens_{};  // lanes of one row of each level
   std::array<Ring, max_rank> rings_{};
+  Params params_;
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;

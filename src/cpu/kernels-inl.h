@@ -47,6 +47,34 @@ void finish(const Finish& call) {
   if (i < len) store_first(value(i), dst + i, len - i);
 }
 
+template <class T>
+void range(const void* line, std::int64_t n, double& low, double& high) {
+  using A = Lane<T>;
+  constexpr int U = 4;
+  const T* x = static_cast<const T*>(line);
+  const std::int64_t L = lanes<A>();
+  const Tag<A> tag;
+  hn::Vec<Tag<A>> least[U], most[U], bad[U];
+  each<U>([&](int u) CENOTE_INLINED { least[u] = most[u] = load_every(x).v, bad[u] = hn::Zero(tag); });
+  const auto take = [&](Pack<A> cells, int u) CENOTE_INLINED {
+    least[u] = hn::Min(least[u], cells.v);
+    most[u] = hn::Max(most[u], cells.v);
+    bad[u] = hn::MulAdd(cells.v, hn::Zero(tag), bad[u]);  // 0, and NaN from the first that is not finite on
+  };
+  std::int64_t i = 0;
+  for (; i + U * L <= n; i += U * L) each<U>([&](int u) CENOTE_INLINED { take(load(x + i + u * L), u); });
+  for (; i + L <= n; i += L) take(load(x + i), 0);
+  for (; i < n; ++i) take(load_every(x + i), 0);
+  each<U>([&](int u) CENOTE_INLINED {
+    least[0] = hn::Min(least[0], least[u]);
+    most[0] = hn::Max(most[0], most[u]);
+    bad[0] = u == 0 ? bad[0] : hn::Add(bad[0], bad[u]);
+  });
+  const double from = hn::GetLane(hn::MinOfLanes(tag, least[0])), to = hn::GetLane(hn::MaxOfLanes(tag, most[0]));
+  low = HWY_MIN(low, from);
+  high = hn::AllTrue(tag, hn::Eq(bad[0], bad[0])) ? (to > high ? to : high) : std::numeric_limits<double>::quiet_NaN();
+}
+
 /// States are merged in the lane type, so the halves leave that to f32.
 template <class C, class T>
 constexpr auto merger() -> void (*)(const Pass&) {
@@ -93,6 +121,7 @@ HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
     table.at(Role::value, reducer) = kernels_of<Carry<typename FoldsAs<R>::type, A>, T>(R::parts, finish<R, T>);
+    if constexpr (requires { R::tames; }) table.at(Role::value, reducer).range = range<T>;
     if constexpr (R::picks && sizeof(A) >= 4)
       table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
   }

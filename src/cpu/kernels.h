@@ -91,6 +91,8 @@ struct Kernels {
   void (*join)(const Join&) = nullptr;      // states, so only for lane types
   void (*planes)(const Planes&) = nullptr;  // raw elements: lines and rows at once, for states of one part
   int parts = 0;
+  // Only where sums can be tame: widens [low, high] to the elements of a line; high becomes NaN if one is not finite.
+  void (*range)(const void* line, std::int64_t n, double& low, double& high) = nullptr;
 };
 
 /// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type or role.

@@ -175,6 +175,40 @@ class NanWatch {
 };
 
 template <class T>
+HWY_INLINE bool all(Flags<T> flags) {
+  return HWY_LIKELY(hn::AllTrue(Tag<T>(), flags.m));
+}
+
+/// a * b + c, rounded once or twice.
+template <class T>
+HWY_INLINE Pack<T> mul_add(Pack<T> a, Pack<T> b, Pack<T> c) {
+  return {hn::MulAdd(a.v, b.v, c.v)};
+}
+/// a * b + c, rounded once; c takes away most of the product.
+template <class T>
+HWY_INLINE Pack<T> fused(Pack<T> a, Pack<T> b, Pack<T> c) {
+#if HWY_NATIVE_FMA
+  return mul_add(a, b, c);
+#else
+  // The product's own error, of halves whose products are exact.
+  using Bits = hwy::MakeUnsigned<T>;
+  const auto keep = hn::BitCast(Tag<T>(), hn::Set(Tag<Bits>(), ~Bits{0} << (sizeof(T) == 4 ? 12 : 27)));
+  const Pack<T> a1{hn::And(a.v, keep)}, b1{hn::And(b.v, keep)}, a2 = a - a1, b2 = b - b1, product = a * b;
+  const Pack<T> error = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
+  return select(is_nan(error), product + c, (product + c) + error);
+#endif
+}
+/// 2^n for a whole number n that is not too large; 0 where that is below all normal numbers.
+template <class T>
+HWY_INLINE Pack<T> two_to_whole(Pack<T> n) {
+  // The last digit of the anchor stands for 1: there n + bias is what the exponent's bits have to be.
+  constexpr int digits = std::numeric_limits<T>::digits - 1, bias = std::numeric_limits<T>::max_exponent - 1;
+  constexpr T anchor = T{1.5} * static_cast<T>(std::int64_t{1} << digits);
+  const auto biased = hn::Max(hn::Add(n.v, hn::Set(Tag<T>(), anchor + T{bias})), hn::Set(Tag<T>(), anchor));
+  return {hn::BitCast(Tag<T>(), hn::ShiftLeft<digits>(hn::BitCast(Tag<IndexLane<T>>(), biased)))};
+}
+
+template <class T>
 HWY_INLINE Pack<T> magnitude(Pack<T> x) {
   return {hn::Abs(x.v)};
 }
@@ -182,7 +216,7 @@ template <class T>
 HWY_INLINE Pack<T> square_root(Pack<T> x) {
   return {hn::Sqrt(x.v)};
 }
-// Out of line: they are long, and every kernel of two reducers needs them.
+// Out of line: they are long, and many kernels need them.
 /// Highway's Exp gives 0 for NaN.
 template <class T>
 HWY_NOINLINE Pack<T> exponential(Pack<T> x) {
@@ -194,6 +228,27 @@ HWY_NOINLINE Pack<T> logarithm(Pack<T> x) {
   const Pack<T> inside{hn::Log(Tag<T>(), x.v)};
   const Pack<T> at_zero = select(x == number<Pack<T>>(0), lowest<Pack<T>>(), inside);
   return select((x == highest<Pack<T>>()) | is_nan(x), x, at_zero);
+}
+
+/// Of a number that is neither much below 1 nor infinite; of others it is anything.
+HWY_INLINE Pack<double> logarithm_of_sum(Pack<double> x) { return logarithm(x); }
+/// log(2^n * (1 + z)), z between the roots of 1/2 and 2 less 1; the polynomial is Cephes'. No division, unlike
+/// Highway's.
+HWY_INLINE Pack<float> logarithm_of_sum(Pack<float> x) {
+  const Tag<float> tag;
+  const Tag<std::int32_t> whole;
+  const auto bits = hn::BitCast(whole, x.v);
+  const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(whole, 0x3f3504f3)));
+  const auto z = hn::Sub(hn::BitCast(tag, hn::Sub(bits, hn::ShiftLeft<23>(n))), hn::Set(tag, 1.0f));
+  auto sum = hn::Set(tag, 7.0376836292e-2f);
+  for (const float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
+                        2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f})
+    sum = hn::MulAdd(sum, z, hn::Set(tag, c));
+  const auto square = hn::Mul(z, z), times = hn::ConvertTo(tag, n);
+  auto rest = hn::MulAdd(hn::Mul(sum, z), square, hn::Mul(square, hn::Set(tag, -0.5f)));
+  // The logarithm of 2 in two parts, the first of which has few digits.
+  rest = hn::MulAdd(times, hn::Set(tag, -2.12194440e-4f), rest);
+  return {hn::MulAdd(times, hn::Set(tag, 0.693359375f), hn::Add(z, rest))};
 }
 
 // Storage: an element type in memory is computed in its lane type.

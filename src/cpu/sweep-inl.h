@@ -119,6 +119,8 @@ class LineSweep {
 
  private:
   static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
+  /// Several parts cost more to make and to join than to be read again.
+  static constexpr bool lifts_once = parts > 1 && !Q::is_winner;
   static constexpr int most_levels = std::bit_width(hn::MaxLanes(Tag<A>())) - 1;
   static constexpr int few_levels = HWY_MIN(3, most_levels), many_levels = HWY_MIN(4, most_levels);
   /// Lanes that may be written before and behind the states.
@@ -130,7 +132,7 @@ class LineSweep {
     if (streamed_)
       return axis_.size >> many_levels > 0 ? stream<many_levels>(src, first, count)
                                            : stream<few_levels>(src, first, count);
-    if (axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_) {
+    if (!lifts_once && axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_) {
       start_inside(src + first, count);
       return 4;
     }

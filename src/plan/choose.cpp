@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t ring_budget = 256 * 1024;  // bytes of one thread's rings: a part of a common L2
 // From this many cells on sweeping is faster, as measured in f32; a stride makes direct folding cheaper by as much.
-constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9;
+constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9, shortest_weighed_line = 4;
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
@@ -24,7 +24,7 @@ bool Algorithm::sweeps(const Axis& axis, bool innermost) const noexcept {
     return false;
   if (!innermost && axis.dilation > 1) return false;
   if (sweep == Sweep::always) return true;
-  return axis.size / (innermost ? shortest_swept_line : shortest_swept_rows) >= axis.stride;
+  return axis.size / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
@@ -37,11 +37,12 @@ std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
   return std::max<std::int64_t>(1, std::min(axis.n, more > INT64_MAX - extent ? INT64_MAX : more + extent));
 }
 
-Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes) {
+Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs) {
   const auto depth = static_cast<int>(geometry.axes.size());
   const int last = static_cast<int>(geometry.pooled[depth - 1]);
   const bool contiguous = last == shape.size() - 1;
   Algorithm result;
+  result.shortest_line = weighs ? shortest_weighed_line : shortest_swept_line;
   result.name = contiguous ? "lines" : "rows";
   result.reason = contiguous ? "the innermost pooled axis is contiguous, so lanes run along outputs"
                              : "a kept axis is contiguous, so lanes run along it";

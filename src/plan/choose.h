@@ -23,13 +23,16 @@ struct Algorithm {
   /// Working memory per thread, about.
   std::int64_t scratch = 0;
   Sweep sweep = Sweep::automatic;
+  /// Cells from which on windows along the innermost axis are swept, a stride aside.
+  std::int64_t shortest_line = 0;
 
   /// Whether windows along an axis are swept; `innermost` is the axis that is reduced first.
   bool sweeps(const Axis& axis, bool innermost) const noexcept;
 };
 
-/// Never depends on the number of threads. `state_bytes` is what one output carries between passes.
-Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes);
+/// Never depends on the number of threads. `state_bytes` is what one output carries between passes; `weighs`
+/// says that every cell has a weight, so that states are dear to make and to join.
+Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs);
 
 /// Rows of an axis that must be at hand at once to make `outputs` of them.
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept;

@@ -87,11 +87,15 @@ struct Tangent {
   }
   template <class N>
   CENOTE_FN Parts<N, 3> lift(N x, N dx) const {
-    return {{base.place(x), number<N>(1), base.slope(x) * dx}};
+    const Parts<N, 2> cell = base.lift(x);
+    return {{cell.part[0], cell.part[1], base.slope(x) * dx}};
   }
   template <class N>
-  CENOTE_FN Parts<N, 3> combine(Parts<N, 3> a, Parts<N, 3> b) const {
-    return join(base, a, b);
+  CENOTE_FN Parts<N, 3> combine(const Parts<N, 3>& a, const Parts<N, 3>& b) const {
+    if constexpr (requires { R::light; })
+      return join_here(base, a, b);
+    else
+      return join(base, a, b);
   }
   /// A window without cells has no derivative to speak of: 0.
   template <class N>
@@ -119,11 +123,11 @@ struct Cotangent {
     return {{p, g}};
   }
   template <class N>
-  CENOTE_LONG_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
-    const N p = a.part[0], q = b.part[0];
-    const auto keep = base.nearer(p, q);
-    const N near = select(keep, p, q), scale = base.gain(near, select(keep, q, p));
-    return {{near, select(keep, a.part[1] + weighed(b.part[1], scale), weighed(a.part[1], scale) + b.part[1])}};
+  CENOTE_FN Parts<N, 2> combine(const Parts<N, 2>& a, const Parts<N, 2>& b) const {
+    if constexpr (requires { R::light; })
+      return here(a, b);
+    else
+      return away(a, b);
   }
   /// The sum for the cell x; 0 where no window holds it, even a NaN.
   template <class N>
@@ -131,6 +135,19 @@ struct Cotangent {
     const N none = select(a.part[0] == base.template farthest<N>(), a.part[1], number<N>(1));
     const N value = base.slope(x) * weighed(a.part[1], base.gain(base.place(x), a.part[0]));
     return select(none == number<N>(0), number<N>(0), value);
+  }
+
+ private:
+  template <class N>
+  CENOTE_FN Parts<N, 2> here(const Parts<N, 2>& a, const Parts<N, 2>& b) const {
+    const N p = a.part[0], q = b.part[0];
+    const auto keep = base.nearer(p, q);
+    const N near = select(keep, p, q), scale = base.gain(near, select(keep, q, p));
+    return {{near, select(keep, a.part[1] + weighed(b.part[1], scale), weighed(a.part[1], scale) + b.part[1])}};
+  }
+  template <class N>
+  CENOTE_LONG_FN Parts<N, 2> away(const Parts<N, 2>& a, const Parts<N, 2>& b) const {
+    return here(a, b);
   }
 };
 

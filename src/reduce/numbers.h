@@ -69,6 +69,26 @@ CENOTE_SCALAR_FN N add(N a, N b) {
   }
 }
 
+CENOTE_SCALAR_FN bool all(bool flag) { return flag; }
+
+/// a * b + c, rounded once or twice.
+template <class N>
+CENOTE_SCALAR_FN N mul_add(N a, N b, N c) {
+  return std::fma(a, b, c);
+}
+/// a * b + c, rounded once; c takes away most of the product.
+template <class N>
+CENOTE_SCALAR_FN N fused(N a, N b, N c) {
+  return std::fma(a, b, c);
+}
+/// 2^n for a whole number n that is not too large; 0 where that is below all normal numbers.
+template <class N>
+CENOTE_SCALAR_FN N two_to_whole(N n) {
+  using Limits = std::numeric_limits<N>;
+  const bool normal = n >= static_cast<N>(Limits::min_exponent - 1) && n < static_cast<N>(Limits::max_exponent);
+  return normal ? std::ldexp(N{1}, static_cast<int>(n)) : N{0};
+}
+
 template <class N>
 CENOTE_SCALAR_FN N magnitude(N x) {
   return std::fabs(x);
@@ -83,6 +103,12 @@ CENOTE_SCALAR_FN N exponential(N x) {
 }
 template <class N>
 CENOTE_SCALAR_FN N logarithm(N x) {
+  return std::log(x);
+}
+
+/// Of a number that is neither much below 1 nor infinite; of others it is anything.
+template <class N>
+CENOTE_SCALAR_FN N logarithm_of_sum(N x) {
   return std::log(x);
 }
 

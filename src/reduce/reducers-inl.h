@@ -27,7 +27,7 @@ CENOTE_FN N weighed(N a, N weight) {
 
 /// Joins two ranges of cells whose weights hang on a cell p: part 0 is p, 1 a sum S, and 2, if there, a sum of weights.
 template <class R, class N, int P>
-CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
+CENOTE_FN Parts<N, P> join_here(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
   const auto keep = reducer.keeps(a.part[0], b.part[0]);
   Parts<N, P> result;
   result.part[0] = select(keep, a.part[0], b.part[0]);
@@ -37,6 +37,10 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
     result.part[i] = select(keep, a.part[i] + weighed(b.part[i], scale), weighed(a.part[i], scale) + b.part[i]);
   }
   return result;
+}
+template <class R, class N, int P>
+CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Parts<N, P>& b) {
+  return join_here(reducer, a, b);
 }
 
 // A reducer says:
@@ -58,6 +62,7 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
 //   close(a, n)          the state with the padded cells in it
 //   keeps(p, q)          whether p stays when windows are joined; nearer(p, q), whether it stays the other way round
 //   farthest<N>          what any p is nearer than
+//   light                if there, gains are so short that derivatives are joined in place
 enum class Counts { none, divisor, padded };
 
 /// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
@@ -139,59 +144,106 @@ struct Avg : Sum {
   }
 };
 
-/// log(sum(exp(beta*x)))/beta, carried as the extreme cell p and the sum of exp(beta*(x-p)), which is 1 where x = p.
+/// 2^f for |f| <= 1/2, by a polynomial; 1 at 0.
+template <class N>
+CENOTE_FN N two_to_fraction(N f) {
+  constexpr double few[] = {0.693147188116349,    0.24022650761348438,   0.05550356682386405,
+                            0.009618082183394121, 0.0013391093247266345, 0.0001545336197353356};
+  constexpr double many[] = {0.6931471805599453,     0.240226506959101,      0.0555041086648216,
+                             0.009618129107606541,   0.001333355814641675,   0.00015403530442319546,
+                             1.5252733830147138e-05, 1.3215442232969344e-06, 1.0178062256646543e-07,
+                             7.072656799362923e-09,  4.454998363104869e-10};
+  constexpr bool short_lanes = sizeof(typename LaneOf<N>::type) == 4;
+  N sum = number<N>(short_lanes ? few[5] : many[10]);
+  for (int i = short_lanes ? 4 : 9; i >= 0; --i) sum = mul_add(sum, f, number<N>(short_lanes ? few[i] : many[i]));
+  return mul_add(sum, f, number<N>(1));
+}
+
+/// log(sum(exp(beta*x)))/beta, carried as the extreme cell p and the sum of 2^(t(x) - r(p)), where t(x) is beta*x in
+/// units of log(2) and r(p) the whole number next to t(p): so states are joined by powers of two. Beyond 2^22 there is
+/// no room for fractions beside whole numbers, and r is t itself.
 struct SmoothMax {
   static constexpr int parts = 2;
   static constexpr bool integers = false, picks = false, weighs = true;
+  static constexpr bool light = true, tames = true;
   static constexpr Counts counts = Counts::padded;
-  CENOTE_FN explicit SmoothMax(const Params& params) : beta(params.beta) {}
-  double beta;
+  CENOTE_FN explicit SmoothMax(const Params& params)
+      : tame(params.tame), narrow(params.beta, params.origin), wide(params.beta, params.origin) {}
+
+  /// The parameters for cells of which low and high are the least and the greatest. Sums come out the same, bit for
+  /// bit, whether they are tame or not.
+  template <class N>
+  CENOTE_FN static Params tamed(Params params, N low, N high) {
+    const SmoothMax reducer(params);
+    const N p = reducer.place(low), q = reducer.place(high),
+            widest = number<N>(std::numeric_limits<N>::max_exponent * 0.75);
+    const N from = reducer.nearest(p), to = reducer.nearest(q);
+    params.tame = all(reducer.whole(p)) && all(reducer.whole(q)) && magnitude(to - from) <= widest;
+    params.origin = static_cast<double>((from <= to ? to : from) - reducer.anchor<N>());
+    return params;
+  }
 
   template <class N>
   CENOTE_FN Parts<N, 2> identity() const {
-    return {{beta > 0 ? lowest<N>() : highest<N>(), number<N>(0)}};
+    return {{lowest<N>(), number<N>(0)}};
   }
   template <class N>
   CENOTE_FN Parts<N, 2> lift(N x) const {
-    return {{x, number<N>(1)}};
+    const N p = place(x), power = mantissa(p);
+    if (tame) return {{p, power * two_to_whole(nearest(p) - number<N>(scale<N>().origin))}};
+    return {{p, power}};
   }
   template <class N>
   CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
-    return join(*this, a, b);
+    const N p = a.part[0], q = b.part[0];
+    if (tame) return {{select(q <= p, p, q), a.part[1] + b.part[1]}};
+    return combine_any(a, b);
+  }
+  template <class N>
+  CENOTE_FN Parts<N, 2> combine_any(Parts<N, 2> a, Parts<N, 2> b) const {
+    const N p = a.part[0], q = b.part[0];
+    const auto keep = keeps(p, q);
+    const N top = select(keep, p, q);
+    if (!all(whole(top)) && !all(whole(top) | (a.part[1] + b.part[1] == number<N>(0))))
+      return far_combine(p, a.part[1], q, b.part[1]);
+    const N weight = two_to_whole(number<N>(0) - magnitude(nearest(p) - nearest(q)));
+    return {{top, select(keep, a.part[1], b.part[1]) + select(keep, b.part[1], a.part[1]) * weight}};
   }
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N n) const {
     const Parts<N, 2> whole = close(a, n);
-    return whole.part[0] + logarithm(whole.part[1]) / number<N>(beta);
+    // Where there are no cells p is infinite, and no logarithm changes that.
+    const N log = logarithm_of_sum(whole.part[1] / mantissa(whole.part[0]));
+    const auto& s = scale<N>();
+    const N above = s.inverse == 0 ? log / number<N>(s.beta) : log * number<N>(s.inverse);
+    return number<N>(s.sign) * (whole.part[0] + above);
   }
 
   template <class N>
   CENOTE_FN auto keeps(N p, N q) const {
-    return (beta > 0 ? q <= p : p <= q) | is_nan(p);
+    return (q <= p) | is_nan(p);
   }
   template <class N>
   CENOTE_FN auto nearer(N p, N q) const {
-    return (beta > 0 ? p <= q : q <= p) | is_nan(p);
+    return (p <= q) | is_nan(p);
   }
   template <class N>
   CENOTE_FN N farthest() const {
-    return beta > 0 ? highest<N>() : lowest<N>();
+    return highest<N>();
   }
   template <class N>
   CENOTE_FN N place(N x) const {
-    return x;
+    return number<N>(scale<N>().sign) * x;
   }
-  /// 1, and NaN for NaN: then all weights are.
   template <class N>
   CENOTE_FN N slope(N x) const {
-    return select(is_nan(x), x, number<N>(1));
+    return mantissa(place(x));
   }
+  /// At most 1: from <= to.
   template <class N>
   CENOTE_FN N gain(N from, N to) const {
-    // Halved before subtracting: the difference of two large numbers of unlike sign must not overflow.
-    const N half = number<N>(0.5);
-    const N gap = number<N>(2) * (number<N>(beta) * (from * half - to * half));
-    return select(from == to, number<N>(1), exponential(gap));
+    if (!all(whole(to))) return far_gain(from, to);
+    return two_to_whole(nearest(from) - nearest(to));
   }
   template <class N>
   CENOTE_FN N shrink(N from, N to) const {
@@ -204,10 +256,106 @@ struct SmoothMax {
   /// n is the logarithm of the number of padded cells: as many zeros are one cell of value n/beta.
   template <class State, class N>
   CENOTE_FN State close(const State& a, N n) const {
+    State whole = a;
+    if (tame) whole.part[1] = a.part[1] * two_to_whole(number<N>(scale<N>().origin) - nearest(a.part[0]));
+    const auto none = n == lowest<N>();
+    if (all(none)) return whole;
     State padded = a;
-    for (int i = 0; i < State::count; ++i) padded.part[i] = number<N>(i == 1);
-    padded.part[0] = n / number<N>(beta);
-    return choose(n == lowest<N>(), a, join(*this, a, padded));
+    padded.part[0] = n / number<N>(scale<N>().beta);
+    padded.part[1] = mantissa(padded.part[0]);
+    for (int i = 2; i < State::count; ++i) padded.part[i] = number<N>(0);
+    if constexpr (State::count == parts)
+      return choose(none, whole, combine_any(whole, padded));
+    else
+      return choose(none, whole, join(*this, whole, padded));
+  }
+
+ private:
+  bool tame;
+  static constexpr double most_whole = 1 << 22, margin = 1 << 11;  // 2^-margin is 0
+
+  template <class T>
+  static constexpr double two_to_digits() {
+    double result = 1;
+    for (int i = 1; i < std::numeric_limits<T>::digits; ++i) result *= 2;
+    return result;
+  }
+
+  /// Constants in the lane type T: beta > 0, as cells change sign where it is not, and t(x)/x in two numbers;
+  /// the origin of tame sums beside an anchor.
+  template <class T>
+  struct Scale {
+    T sign, beta, high, low, origin;
+    T inverse;     // of beta, or 0 where that is too large
+    T far, whole;  // the x where r is no whole number any more, and where none beside it that has a weight is
+
+    CENOTE_FN Scale(double signed_beta, double whole_number)
+        : sign(signed_beta > 0 ? T{1} : T{-1}),
+          beta(sign * static_cast<T>(signed_beta)),
+          origin(static_cast<T>(1.5 * two_to_digits<T>() + whole_number)) {
+      constexpr double log2_e = 1.4426950408889634, log2_e_rest = 2.0355273740931033e-17;
+      constexpr double most = std::numeric_limits<T>::max();
+      inverse = 1 / beta <= std::numeric_limits<T>::max() ? 1 / beta : T{0};
+      const double b = beta, product = b * log2_e;
+      // A product too large for T is cut elsewhere, and then nothing but 0 is small.
+      const bool fits = product <= most;
+      high = fits ? static_cast<T>(product) : beta;
+      low = static_cast<T>(fits ? (product - high) + (std::fma(b, log2_e, -product) + b * log2_e_rest)
+                                : b * (log2_e - 1));
+      const double reach = fits ? most_whole / product : 0;
+      far = static_cast<T>(reach < most ? reach : most);
+      whole = static_cast<T>(reach < most ? reach * (1 - margin / most_whole) : most);
+    }
+  };
+  Scale<float> narrow;
+  Scale<double> wide;
+  template <class N>
+  CENOTE_FN const auto& scale() const {
+    if constexpr (std::is_same_v<typename LaneOf<N>::type, float>)
+      return narrow;
+    else
+      return wide;
+  }
+
+  template <class N>
+  CENOTE_FN auto far(N p) const {
+    return number<N>(scale<N>().far) <= magnitude(p);
+  }
+  /// Whether r is a whole number for p, and for all others that have a weight beside it.
+  template <class N>
+  CENOTE_FN auto whole(N p) const {
+    return magnitude(p) <= number<N>(scale<N>().whole);
+  }
+  /// A number so large that its last digit stands for 1.
+  template <class N>
+  CENOTE_FN N anchor() const {
+    return number<N>(1.5 * two_to_digits<typename LaneOf<N>::type>());
+  }
+  /// r(p) + anchor, for p that are not far.
+  template <class N>
+  CENOTE_FN N nearest(N p) const {
+    return mul_add(p, number<N>(scale<N>().high), anchor<N>());
+  }
+  /// 2^(t(p) - r(p)).
+  template <class N>
+  CENOTE_FN N mantissa(N p) const {
+    const N fraction = fused(p, number<N>(scale<N>().high), anchor<N>() - nearest(p));
+    return select(far(p), number<N>(1), two_to_fraction(mul_add(p, number<N>(scale<N>().low), fraction)));
+  }
+  template <class N>
+  CENOTE_LONG_FN Parts<N, 2> far_combine(N p, N p_sum, N q, N q_sum) const {
+    return join(*this, Parts<N, 2>{{p, p_sum}}, Parts<N, 2>{{q, q_sum}});
+  }
+  template <class N>
+  CENOTE_LONG_FN N far_gain(N from, N to) const {
+    const N zero = number<N>(0);
+    const N wholes =
+        select(far(from), zero, nearest(from) - anchor<N>()) - select(far(to), zero, nearest(to) - anchor<N>());
+    const N gap = select(far(from), from, zero) - select(far(to), to, zero);
+    const N most = fused(gap, number<N>(scale<N>().high), wholes), nothing = number<N>(-margin);
+    const N exponent = select(most <= nothing, nothing, mul_add(gap, number<N>(scale<N>().low), most));
+    const N integer = (exponent + anchor<N>()) - anchor<N>();
+    return select(from == to, number<N>(1), two_to_fraction(exponent - integer) * two_to_whole(integer));
   }
 };
 
