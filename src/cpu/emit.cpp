@@ -13,6 +13,14 @@
 namespace cenote::cpu {
 namespace {
 
+/// Winners' numbers that are indices as they are.
+template <class Number, class Index>
+void write_numbers(const void* numbers, std::int64_t count, void* indices) {
+  const auto* from = static_cast<const Number*>(numbers);
+  auto* to = static_cast<Index*>(indices);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Index>(from[i]);
+}
+
 bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
 
 // One division in double precision, one rounding.
@@ -80,9 +88,20 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
 
 bool Emitter::is_straight() const noexcept {
   const Loop& last = layout_.levels[static_cast<std::size_t>(layout_.depth - 1)];
-  const bool touching = layout_.inner.extent == 1 || layout_.inner.y == 1;
-  return plan_.role == Role::value && plan_.count && !plan_.divides_late && finish_type_ == plan_.output_type &&
-         touching && last.y == layout_.inner.extent;
+  if (plan_.role == Role::winner) {
+    // Indices lie as y does, and are numbers within windows, none of which is empty along the last level.
+    const Axis& axis = layout_.axes[static_cast<std::size_t>(layout_.depth - 1)];
+    bool plain = offsets_ && axis.low < axis.size && (axis.out - 1) * axis.stride - axis.low < axis.n;
+    const auto look_at = [&](const Loop& loop) { plain = plain && loop.beside == loop.y; };
+    if (layout_.inner.extent > 1) look_at(layout_.inner);
+    for (int l = 0; l < layout_.depth; ++l) look_at(layout_.levels[static_cast<std::size_t>(l)]);
+    for (int i = 0; i < layout_.outer_count; ++i) look_at(layout_.outer[static_cast<std::size_t>(i)]);
+    if (!plain) return false;
+  } else if (plan_.role != Role::value) {
+    return false;
+  }
+  return plan_.count && !plan_.divides_late && finish_type_ == plan_.output_type &&
+         (layout_.inner.extent == 1 || layout_.inner.y == 1) && last.y == layout_.inner.extent;
 }
 
 Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {
@@ -100,6 +119,20 @@ Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {
 double Emitter::logarithm(double number) const {
   const auto i = static_cast<std::size_t>(std::min<double>(number, largest_logarithm + 1));
   return i < logarithms_.size() ? logarithms_[i] : std::log(number);
+}
+
+void* Emitter::straight_indices(std::int64_t y) const noexcept {
+  return plan_.role == Role::winner ? indices_ + y * static_cast<std::int64_t>(size_of(*plan_.index_type)) : nullptr;
+}
+
+auto Emitter::numberer() const noexcept -> void (*)(const void*, std::int64_t, void*) {
+  if (plan_.role != Role::winner) return nullptr;
+  void (*result)(const void*, std::int64_t, void*) = nullptr;
+  visit_index_type(*plan_.index_type, [&]<class Index>(Index) {
+    const bool narrow = size_of(plan_.lane_type) == 4;
+    result = narrow ? write_numbers<std::int32_t, Index> : write_numbers<std::int64_t, Index>;
+  });
+  return result;
 }
 
 void Emitter::flush() noexcept { hwy::FlushStream(); }
@@ -315,16 +348,7 @@ void Emitter::Block::count_cells(const Line& line, const Line& before) {
 
 // Numbers that are indices as they are, side by side.
 void Emitter::Block::write_run(std::int64_t to, const std::byte* ids, std::int64_t n) const {
-  visit_index_type(*emitter_->plan_.index_type, [&]<class Index>(Index) {
-    Index* dst = reinterpret_cast<Index*>(emitter_->indices_) + to;
-    const auto copy = [&](const auto* from) {
-      for (std::int64_t i = 0; i < n; ++i) dst[i] = static_cast<Index>(from[i]);
-    };
-    if (size_of(emitter_->plan_.lane_type) == 4)
-      copy(reinterpret_cast<const std::int32_t*>(ids));
-    else
-      copy(reinterpret_cast<const std::int64_t*>(ids));
-  });
+  emitter_->numberer()(ids, n, emitter_->straight_indices(to));
 }
 
 void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {

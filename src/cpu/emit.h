@@ -39,6 +39,9 @@ class Emitter {
   /// The call that turns states into the outputs from y on; how many is up to the caller.
   Finish straight(std::byte* states, std::int64_t y) const noexcept;
   void (*finisher() const noexcept)(const Finish&) { return kernels_.finish; }
+  /// The same for winners: where indices from y on go, and what turns numbers within windows into them.
+  void* straight_indices(std::int64_t y) const noexcept;
+  void (*numberer() const noexcept)(const void* numbers, std::int64_t count, void* indices);
   /// Makes streamed stores visible to other threads.
   static void flush() noexcept;
 

@@ -153,16 +153,22 @@ class Block {
     make_work();
     line.work = work_;
     line.work_lanes = work_lanes_;
-    std::byte* ring = scratch_.take(((tile_end_ - tile_begin_) * len_ + 160) * 2 * axis(0).size * run_.lane_bytes);
     // Neighbouring sweeps repeat a window's length of work.
     const std::int64_t piece = work_      ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece
                                : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
                                           : plane_piece;
-    const Finish out = run_.emitter.straight(scratch_.take(plane_stage(piece) * run_.lane_bytes),
-                                             y + begin_ * loop(0).y + tile_begin_ * loop(1).y);
-    run_.kernels.planes({line, ring, &axis(0), run_.direct, begin_, end_, count, beside.x, piece, out,
-                         static_cast<std::int64_t>(size_of(run_.plan.output_type)), loop(0).y, beside.y,
-                         run_.emitter.finisher()});
+    const std::int64_t rows = ((tile_end_ - tile_begin_) * len_ + 160) * 2 * axis(0).size;
+    line.dst_plane = std::max(rows, plane_stage(piece));
+    line.by_window = true;
+    line.fold_id_scale = axis(1).size;
+    std::byte* ring = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
+    std::byte* stage = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
+    const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
+    run_.kernels.planes({line, ring, &axis(0), run_.direct, begin_, end_, count, beside.x, piece,
+                         run_.emitter.straight(stage, first), static_cast<std::int64_t>(size_of(run_.plan.output_type)),
+                         loop(0).y, beside.y, run_.emitter.finisher(), run_.emitter.numberer(),
+                         run_.emitter.straight_indices(first),
+                         static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)))});
   }
 
   // Lengths of rows and the memory of rings, for this block's tile.
@@ -205,8 +211,8 @@ class Block {
     if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
     std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
     const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
-    ring.sweep = RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped,
-                          nan_, sums);
+    ring.sweep =
+        RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped, nan_, sums);
   }
 
   // Memory for sweeps along the innermost level: of a few windows at a time.
@@ -380,7 +386,7 @@ class Block {
   // Outputs [begin, end) of the innermost level for a batch of rows.
   Pass first_pass_of(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                      std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) const {
-    Pass pass{&axis(last_), begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane,    len_,
+    Pass pass{&axis(last_), begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane, len_,
               dst,          len_,  dst_plane, rows, x_row,         dst_row, 1, params_};
     if (run_.direct) {
       pass.fold = axis(0).size;

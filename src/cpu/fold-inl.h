@@ -91,13 +91,14 @@ struct Carry<Winner<R>, A> {
   using N = Pack<A>;
   using I = IndexLane<A>;
   using State = Place<N>;
-  static constexpr bool is_winner = true, has_neutral = true, is_calm = false;
+  static constexpr bool is_winner = true, has_neutral = true, is_calm = requires { R::is_calm; };
   static constexpr int inputs = 1;
   template <class Cell>
   static constexpr Cell neutral() {
     return R::template neutral<Cell>();
   }
   Winner<R> reducer;
+  explicit HWY_INLINE Carry(const Params& params) : reducer(params) {}
   explicit HWY_INLINE Carry(const Pass& pass) : reducer(pass.params) {}
 
   HWY_INLINE State identity() const { return {reducer.base.template identity<N>().part[0], broadcast<I>(0)}; }
@@ -129,6 +130,10 @@ struct Ordered : Extreme<Largest> {
   static constexpr bool is_calm = true;
   using Extreme<Largest>::Extreme;
   template <class N>
+  HWY_INLINE auto keeps(N a, N b) const {
+    return Largest ? b <= a : a <= b;
+  }
+  template <class N>
   HWY_INLINE Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {
     return {{further_number<Largest>(a.part[0], b.part[0])}};
   }
@@ -147,6 +152,23 @@ struct Calm<Carry<Extreme<Largest>, A>> {
     return Carry<Ordered<Largest>, A>(Params{});
   }
 };
+template <bool Largest, class A>
+requires std::is_floating_point_v<A>
+struct Calm<Carry<Winner<Extreme<Largest>>, A>> {
+  static constexpr bool differs = true;
+  static HWY_INLINE Carry<Winner<Ordered<Largest>>, A> of(const Carry<Winner<Extreme<Largest>>, A>&) {
+    return Carry<Winner<Ordered<Largest>>, A>(Params{});
+  }
+};
+/// The cells of a state that has been lifted.
+template <class N, int P>
+HWY_INLINE N cells_of(const Parts<N, P>& state) {
+  return state.part[0];
+}
+template <class N>
+HWY_INLINE N cells_of(const Place<N>& state) {
+  return state.value;
+}
 
 /// Cells folded one after the other before groups are merged pairwise. Keeps a sum's error within
 /// 7 + log2(cells / 8) + 2 roundings, and short windows free of any stack.

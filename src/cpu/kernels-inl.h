@@ -104,7 +104,7 @@ struct FoldsAs<Avg> {
 
 template <class C, class T>
 constexpr auto plane_maker() -> void (*)(const Planes&) {
-  if constexpr (sizeof(typename C::State) == sizeof(typename C::N) && C::inputs == 1)
+  if constexpr ((sizeof(typename C::State) == sizeof(typename C::N) || C::is_winner) && C::inputs == 1)
     return planes<C, T>;
   else
     return nullptr;

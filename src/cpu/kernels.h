@@ -37,6 +37,8 @@ struct Pass {
   void* work = nullptr;
   std::int64_t work_lanes = 0;
   bool* nan = nullptr;  // set where cells may have been NaN; where not, none was
+  // Winners are numbered by their place in the window, not by that among its real cells.
+  bool by_window = false;
 };
 
 inline constexpr std::int64_t sweep_rows = 6;
@@ -66,7 +68,7 @@ struct Finish {
 
 /// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
 struct Planes {
-  Pass line;                        // one row; src is the first plane's row 0, rows lie src_row apart
+  Pass line;                        // one row; src is the first plane's row 0; dst_plane holds for ring and out.src
   void* ring;                       // memory for rows
   const Axis* across;               // regular, not dilated, of at most 8 rows
   bool folded;                      // those are folded as they are read, by line.fold
@@ -77,9 +79,13 @@ struct Planes {
   std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
   void (*finish)(const Finish&);
+  // Winners only: writes as many numbers as indices, of so many bytes.
+  void (*number)(const void* numbers, std::int64_t count, void* indices) = nullptr;
+  void* indices = nullptr;
+  std::int64_t index_size = 0;
 };
 inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
-constexpr std::int64_t plane_stage(std::int64_t piece) { return 3 * piece + 64; }
+constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 
 /// What one reducer can do for one storage type.
 struct Kernels {

@@ -153,10 +153,10 @@ class BorderPack {
   /// The first tap's place, and tap j from p on, which is that place of a row.
   HWY_INLINE std::int64_t place() const { return place_; }
   template <class Q>
-  HWY_INLINE typename Q::State tap(const Q& carry, const T* p, std::int64_t j) const {
+  HWY_INLINE typename Q::State tap(const Q& carry, const T* p, std::int64_t j, std::int64_t id) const {
     using A = typename LaneOf<typename C::N>::type;
     const Pack<A> cells = load_apart<Stride>(p + j, Stride, cuts_[j]);
-    return carry.lift(select(cuts_[j].inside, cells, broadcast<A>(C::template neutral<A>())), 0);
+    return carry.lift(select(cuts_[j].inside, cells, broadcast<A>(C::template neutral<A>())), id);
   }
   template <class A>
   HWY_NOINLINE void make(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, A* dst) const {
@@ -188,7 +188,8 @@ HWY_NOINLINE void renumber(const Pass& pass, std::int64_t begin, std::int64_t en
   for (std::int64_t o = begin; o < end && o * axis.stride < axis.low; ++o) {
     const auto tap = static_cast<I>(axis.span(o).tap * pass.id_scale);
     I* ids = reinterpret_cast<I*>(dst + pass.dst_plane + (o - begin) * unit);
-    for (std::int64_t c = 0; c < unit; ++c) ids[c] = HWY_MAX(ids[c] - tap, I{0});
+    for (std::int64_t c = 0; c < unit; ++c)
+      ids[c] = pass.by_window ? HWY_MAX(ids[c], tap) : HWY_MAX(ids[c] - tap, I{0});
   }
 }
 
@@ -280,7 +281,8 @@ class RegularLine {
   }
 
  private:
-  static constexpr bool is_short = Stride < 3 && packs_in_flight<C>() > 1 && C::inputs == 1 && C::has_neutral;
+  static constexpr bool is_short =
+      Stride < 3 && (packs_in_flight<C>() > 1 || C::is_winner) && C::inputs == 1 && C::has_neutral;
 
   /// Windows of `Size` cells. Those without NaN are simpler: a row is made anew if it turns out to have some.
   template <int Size>
@@ -305,44 +307,46 @@ class RegularLine {
     const Rows<T, A> all = rows;
     const std::int64_t L = L_, first = HWY_MAX(from, first_), whole = HWY_MIN(rest_, to), low = pass_.axis->low;
     const std::int64_t fold = pass_.fold, fold_step = pass_.fold_step, high = HWY_MAX(high_, first);
+    const std::int64_t scale = pass_.id_scale, fold_scale = pass_.fold_id_scale, plane = pass_.dst_plane;
     const bool below = from < first_, above = high < to;
     const T* line = all.src + row * all.src_row;
     A* dst = all.dst + row * all.dst_row;
     NanWatch<A> watch;
+    // A window of every row that is folded, joined.
+    const auto folded = [&](const T* p, const auto& window, std::int64_t o) CENOTE_INLINED {
+      auto state = window(p, 0);
+      for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, window(p + r * fold_step, r * fold_scale));
+      carry.store_state(state, dst + (o - from), plane);
+    };
     const auto at_border = [&](const Border& known, std::int64_t o) CENOTE_INLINED {
-      const T* p = line + known.place();
-      const auto window = [&](const T* q) CENOTE_INLINED {
+      const auto window = [&](const T* p, std::int64_t id) CENOTE_INLINED {
         return join_taps<Stride, Size>(carry, [&](int j) CENOTE_INLINED {
-          const auto cells = known.tap(carry, q, j);
-          if constexpr (Calm<C>::differs) watch.add(cells.part[0], cells.part[0]);
+          const auto cells = known.tap(carry, p, j, id + j * scale);
+          if constexpr (Q::is_calm) watch.add(cells_of(cells), cells_of(cells));
           return cells;
         });
       };
-      auto state = window(p);
-      for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, window(p + r * fold_step));
-      carry.store_state(state, dst + (o - from), 0);
+      folded(line + known.place(), window, o);
     };
     const auto inside = [&](std::int64_t o) CENOTE_INLINED {
-      const auto window = [&](const T* p) CENOTE_INLINED {
+      const auto window = [&](const T* p, std::int64_t id) CENOTE_INLINED {
         Pack<A> cells[Size];
         if constexpr (Stride == 1) {
           each<Size>([&](int j) CENOTE_INLINED { cells[j] = j % (Size - 1) == 0 ? kept(load(p + j)) : load(p + j); });
-          if constexpr (Calm<C>::differs) watch.add(cells[0], cells[Size - 1]);
+          if constexpr (Q::is_calm) watch.add(cells[0], cells[Size - 1]);
         } else {
           each<(Size + 1) / 2>([&](int j) CENOTE_INLINED {
             const auto one = kept(load(p + 2 * j)), two = kept(load(p + 2 * j + L));
-            if constexpr (Calm<C>::differs)
+            if constexpr (Q::is_calm)
               if (j == 0 || 2 * j + 2 >= Size) watch.add(one, two);
             cells[2 * j].v = hn::ConcatEven(Tag<A>(), two.v, one.v);
             if (2 * j + 1 < Size) cells[2 * j + 1].v = hn::ConcatOdd(Tag<A>(), two.v, one.v);
           });
         }
-        return join_taps<Stride, Size>(carry, [&](int j) CENOTE_INLINED { return carry.lift(cells[j], 0); });
+        return join_taps<Stride, Size>(carry,
+                                       [&](int j) CENOTE_INLINED { return carry.lift(cells[j], id + j * scale); });
       };
-      const T* p = line + o * Stride - low;
-      auto state = window(p);
-      for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, window(p + r * fold_step));
-      carry.store_state(state, dst + (o - from), 0);
+      folded(line + o * Stride - low, window, o);
     };
     for (; row < all.count; ++row, line += all.src_row, dst += all.dst_row) {
       watch = {};
@@ -351,7 +355,7 @@ class RegularLine {
         if (o == begin_) at_border(low_border_, o), o += L;
         if (HWY_UNLIKELY(o < HWY_MIN(first_, to))) {
           border(line, o, HWY_MIN(first_, to), low_border_, dst + (o - from));
-          watch.doubt();
+          if constexpr (Q::is_calm) watch.doubt();
         }
       }
       std::int64_t o = first;
@@ -362,9 +366,10 @@ class RegularLine {
         if (o == high_) at_border(high_border_, o), o += L;
         if (HWY_UNLIKELY(o < to)) {
           border(line, o, to, high_border_, dst + (o - from));
-          watch.doubt();
+          if constexpr (Q::is_calm) watch.doubt();
         }
       }
+      if constexpr (Q::is_winner) renumber(pass_, from, to, 1, dst);
       if (HWY_UNLIKELY(watch.any())) break;
     }
     return row;

@@ -41,10 +41,19 @@ class Outlet {
  private:
   HWY_INLINE std::int64_t write(std::int64_t held, std::int64_t count) {
     if (count <= 0) return held;
+    const auto move = [&](A* part) HWY_ATTR {
+      std::memmove(part, part + count, static_cast<std::size_t>(held - count) * sizeof(A));
+    };
     finish_.len = count;
     call_.finish(finish_);
+    const auto done = (static_cast<char*>(finish_.dst) - static_cast<char*>(call_.out.dst)) / call_.out_size;
     finish_.dst = static_cast<char*>(finish_.dst) + count * call_.out_size;
-    std::memmove(states(), states() + count, static_cast<std::size_t>(held - count) * sizeof(A));
+    move(states());
+    if (call_.number) {
+      A* numbers = states() + call_.line.dst_plane;
+      call_.number(numbers, count, static_cast<char*>(call_.indices) + done * call_.index_size);
+      move(numbers);
+    }
     return held - count;
   }
 
@@ -52,32 +61,53 @@ class Outlet {
   Finish finish_;
 };
 
+/// Rows of a ring.
+template <class A>
+struct RingRows {
+  const A* base;
+  std::int64_t pitch, slots, plane;
+  /// What the first row adds to its winners' numbers, and each further one.
+  std::int64_t id, id_scale;
+};
+
 template <class C, class A>
-HWY_NOINLINE void merge_few(const FewStateRows<C, A>& rows, std::int64_t len, A* dst) {
-  fold_row(rows.carry, len, dst, 0, rows);
+HWY_NOINLINE void merge_few(const C& carry, const RingRows<A>& ring, std::int64_t first, std::int64_t count,
+                            std::int64_t len, A* dst) {
+  const std::int64_t L = lanes<A>(), plane = ring.plane;
+  for (std::int64_t i = 0; i < len; i += L) {
+    typename C::State state[1];
+    fold<1>(
+        carry, count,
+        [&](std::int64_t j, int) CENOTE_INLINED {
+          return carry.load_state(ring.base + ((first + j) & (ring.slots - 1)) * ring.pitch + i, plane,
+                                  ring.id + j * ring.id_scale);
+        },
+        state);
+    carry.store_state(state[0], dst + i, plane);
+  }
 }
-/// Rows [first, last) of a ring, joined: `len` lanes of each.
+/// `count` rows from `first` on, joined: `len` lanes of each.
 template <class C, class A>
-HWY_INLINE void merge_ring(const C& carry, const A* ring, std::int64_t pitch, std::int64_t slots, std::int64_t first,
-                           std::int64_t last, std::int64_t len, A* dst) {
-  const std::int64_t L = lanes<A>(), count = last - first;
-  const auto row = [=](std::int64_t j) CENOTE_INLINED { return ring + ((first + j) & (slots - 1)) * pitch; };
-  const auto read = [&](const A* p) CENOTE_INLINED { return carry.load_state(p, 0, 0); };
+HWY_INLINE void merge_ring(const C& carry, const RingRows<A>& ring, std::int64_t first, std::int64_t count,
+                           std::int64_t len, A* dst) {
+  const std::int64_t L = lanes<A>(), plane = ring.plane, id = ring.id, scale = ring.id_scale;
+  const auto row = [&](std::int64_t j)
+                       CENOTE_INLINED { return ring.base + ((first + j) & (ring.slots - 1)) * ring.pitch; };
   const A *a = row(0), *b = row(1), *c = row(2), *d = row(3), *e = row(4);
+  const auto read = [&](const A* p, int j) CENOTE_INLINED { return carry.load_state(p, plane, id + j * scale); };
   if (count == 3) {
     for (std::int64_t i = 0; i < len; i += L)
-      carry.store_state(carry.combine(carry.combine(read(a + i), read(b + i)), read(c + i)), dst + i, 0);
+      carry.store_state(carry.combine(carry.combine(read(a + i, 0), read(b + i, 1)), read(c + i, 2)), dst + i, plane);
   } else if (count == 2) {
-    for (std::int64_t i = 0; i < len; i += L) carry.store_state(carry.combine(read(a + i), read(b + i)), dst + i, 0);
+    for (std::int64_t i = 0; i < len; i += L)
+      carry.store_state(carry.combine(read(a + i, 0), read(b + i, 1)), dst + i, plane);
   } else if (count == 5) {
     for (std::int64_t i = 0; i < len; i += L) {
-      const auto three = carry.combine(carry.combine(read(a + i), read(b + i)), read(c + i));
-      carry.store_state(carry.combine(carry.combine(three, read(d + i)), read(e + i)), dst + i, 0);
+      const auto three = carry.combine(carry.combine(read(a + i, 0), read(b + i, 1)), read(c + i, 2));
+      carry.store_state(carry.combine(carry.combine(three, read(d + i, 3)), read(e + i, 4)), dst + i, plane);
     }
   } else {
-    FewStateRows<C, A> rows(carry, count);
-    for (std::int64_t j = 0; j < count; ++j) rows.row[j] = row(j);
-    merge_few(rows, len, dst);
+    merge_few(carry, ring, first, count, len, dst);
   }
 }
 
@@ -110,18 +140,20 @@ class RowLine {
     const Q carry = like;
     const Axis axis = *pass_.axis;
     const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, fold = pass_.fold;
-    const std::int64_t fold_step = pass_.fold_step;
+    const std::int64_t fold_step = pass_.fold_step, plane = pass_.dst_plane;
+    const std::int64_t scale = pass_.id_scale, fold_scale = pass_.fold_id_scale;
     NanWatch<A> watch;
-    const auto lift = [&](Pack<A> x) CENOTE_INLINED {
+    const auto lift = [&](Pack<A> x, std::int64_t id) CENOTE_INLINED {
       if constexpr (Q::is_calm) watch.add(x, x);
-      return carry.lift(x, 0);
+      return carry.lift(x, id);
     };
     for (std::int64_t o = from / len; o < to / len; ++o, dst += len) {
       const std::int64_t start = o * axis.stride - axis.low;
       const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + axis.size, axis.n) - first;
       const T* p = line + first * step;
+      const std::int64_t id = (first - start) * scale;
       if (HWY_UNLIKELY(count <= 0)) {
-        fill_identity(carry, len, dst, 0);
+        fill_identity(carry, len, dst, plane);
         continue;
       }
       const auto each_pack = [&](const auto& make) CENOTE_INLINED {
@@ -133,23 +165,25 @@ class RowLine {
         for (std::int64_t r = 0; r < fold; ++r)
           for (std::int64_t j = 0; j < count; ++j)
             each_pack([&](std::int64_t i, const auto& read) CENOTE_INLINED {
-              auto state = lift(read(p + r * fold_step + j * step + i));
-              if (r + j > 0) state = carry.combine(carry.load_state(dst + i, 0, 0), state);
-              carry.store_state(state, dst + i, 0);
+              auto state = lift(read(p + r * fold_step + j * step + i), id + r * fold_scale + j * scale);
+              if (r + j > 0) state = carry.combine(carry.load_state(dst + i, plane, 0), state);
+              carry.store_state(state, dst + i, plane);
             });
         continue;
       }
       each_pack([&](std::int64_t i, const auto& read) CENOTE_INLINED {
-        const auto cells = [&](const T* q) CENOTE_INLINED {
-          auto state = lift(read(q));
-          if (count >= 2) state = carry.combine(state, lift(read(q + step)));
-          if (count >= 3) state = carry.combine(state, lift(read(q + 2 * step)));
-          for (std::int64_t j = 3; j < count; ++j) state = carry.combine(state, lift(read(q + j * step)));
+        const auto cells = [&](const T* q, std::int64_t at) CENOTE_INLINED {
+          auto state = lift(read(q), at);
+          if (count >= 2) state = carry.combine(state, lift(read(q + step), at + scale));
+          if (count >= 3) state = carry.combine(state, lift(read(q + 2 * step), at + 2 * scale));
+          for (std::int64_t j = 3; j < count; ++j)
+            state = carry.combine(state, lift(read(q + j * step), at + j * scale));
           return state;
         };
-        auto state = cells(p + i);
-        for (std::int64_t r = 1; r < fold; ++r) state = carry.combine(state, cells(p + r * fold_step + i));
-        carry.store_state(state, dst + i, 0);
+        auto state = cells(p + i, id);
+        for (std::int64_t r = 1; r < fold; ++r)
+          state = carry.combine(state, cells(p + r * fold_step + i, id + r * fold_scale));
+        carry.store_state(state, dst + i, plane);
       });
     }
     return watch.any();
@@ -175,6 +209,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across.size)));
   const std::int64_t piece = call.piece, least_written = cpu::plane_piece;
   const std::int64_t together = folded && !apart ? piece / width + 1 : 1;
+  const std::int64_t plane = call.line.dst_plane, row_id = call.line.fold_id_scale;
   A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call);
   A* const stage = outlet.states();
@@ -207,15 +242,16 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
       for (std::int64_t from = 0; from < width;) {
         const std::int64_t until = width - from < 2 * piece ? width : from + piece;
         A* states = stage + held;
+        const RingRows<A> kept_rows{ring + from, pitch, slots, plane, (first - start) * row_id, row_id};
         if (folded)
           make(Rows<T, A>{src + start * src_row, states, rows, across.stride * src_row, width}, begin + from,
                begin + until);
         else if (HWY_UNLIKELY(first >= last))
-          fill_identity(carry, until - from, states, 0);
+          fill_identity(carry, until - from, states, plane);
         else if (!Calm<C>::differs || HWY_UNLIKELY(nan >= first))
-          merge_ring(carry, ring + from, pitch, slots, first, last, until - from, states);
+          merge_ring(carry, kept_rows, first, last - first, until - from, states);
         else
-          merge_ring(calm, ring + from, pitch, slots, first, last, until - from, states);
+          merge_ring(calm, kept_rows, first, last - first, until - from, states);
         held += rows * (until - from);
         if (held >= least_written) held = outlet.write_lines(held);
         from = until;

@@ -151,7 +151,6 @@ struct FewStateRows {
       : carry(all.carry), count(all.count), plane(all.plane), id_scale(all.id_scale) {
     for (std::int64_t j = 0; j < count; ++j) row[j] = all.row(j);
   }
-  HWY_INLINE FewStateRows(const C& carry, std::int64_t count) : carry(carry), count(count), plane(0), id_scale(0) {}
   HWY_INLINE typename C::State whole(std::int64_t, std::int64_t j, std::int64_t i) const {
     return carry.load_state(row[j] + i, plane, j * id_scale);
   }

@@ -61,6 +61,10 @@ template <bool Largest, class A>
 struct Repeats<Carry<Winner<Extreme<Largest>>, A>> {
   static constexpr bool value = true;
 };
+template <bool Largest, class A>
+struct Repeats<Carry<Winner<Ordered<Largest>>, A>> {
+  static constexpr bool value = true;
+};
 
 template <int N, class A, int P>
 HWY_INLINE Parts<Pack<A>, P> slide(const Parts<Pack<A>, P>& a, const Parts<Pack<A>, P>& b) {
@@ -153,7 +157,7 @@ class LineSweep {
     NanWatch<A> watch;
     std::int64_t i = 0;
     const auto put = [&](State state) CENOTE_INLINED {
-      if constexpr (Q::is_calm) watch.add(state.part[0], state.part[0]);
+      if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
       [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
         const auto twice = [&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
           const State last = before[Level];
@@ -232,7 +236,7 @@ class LineSweep {
     const std::int64_t high = std::clamp<std::int64_t>(axis_.n * unit_ - first, low, count);
     NanWatch<A> watch;
     const auto put = [&](const State& state, std::int64_t i) CENOTE_INLINED {
-      if constexpr (Q::is_calm) watch.add(state.part[0], state.part[0]);
+      if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
       carry_.store_state(state, cells_ + i, plane_);
     };
     for (std::int64_t i = 0; i < low; i += L) put(carry_.identity(), i);
