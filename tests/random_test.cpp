@@ -146,8 +146,8 @@ TEST(UnevenBins, EqualTheReferenceUnderFoldedRows) {
 Case draw_planes(Reducer reducer) {
   using namespace detail;
   const bool last = chance(40);
-  const std::int64_t size = one_of<std::int64_t>({2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 12, 16, 17, 33, 100});
-  const std::int64_t rows = one_of<std::int64_t>({1, 2, 2, 3, 3, 5, 7, 8, 10, 13}), low = between(0, size - 1);
+  const auto size = one_of<std::int64_t>({2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 12, 16, 17, 33, 100});
+  const auto rows = one_of<std::int64_t>({1, 2, 2, 3, 3, 5, 7, 8, 10, 13}), low = between(0, size - 1);
   Case c;
   c.type = reducer == Reducer::sum || reducer == Reducer::avg
                ? one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16})
@@ -169,7 +169,8 @@ Case draw_planes(Reducer reducer) {
     window.padding = Padding{{low, between(0, size - 1)}};
   }
   c.pooling = {.reducer = reducer, .region = window};
-  c.x = c.y = Layout::plain(c.shape.size());
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(40)) c.pooling.indices = IndexKind::offset;
+  c.x = c.y = c.indices = Layout::plain(c.shape.size());
   c.y.shift = between(0, 17);
   return c;
 }

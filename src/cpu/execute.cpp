@@ -26,6 +26,8 @@ constexpr std::int64_t read_together = 4096;      // bytes that are read before 
 constexpr std::int64_t most_phases = 16;          // larger strides leave most cells alone
 constexpr std::int64_t least_line = 16;           // outputs that fill a pack by themselves
 constexpr std::int64_t least_row = 64;            // bytes of a row that fills one
+constexpr std::int64_t most_small = 2048;         // cells of a small plane
+constexpr std::int64_t least_small = 16;          // cells of a window in it that is worth a sweep
 constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
 
 /// The positions that outputs [begin, end) of an axis reach.
@@ -59,6 +61,12 @@ Axis phase_of(const Axis& axis, std::int64_t first) {
   if (size == 0) result.n = 0, result.size = 1;
   return result;
 }
+
+/// Lanes of a row of a small plane with the padding that its windows reach, in whole packs; and rows of it.
+std::int64_t small_width(const Axis& line, std::int64_t pack) {
+  return ceil_div(line.out + line.size - 1, pack) * pack;
+}
+std::int64_t small_height(const Axis& across) { return across.out + across.size - 1; }
 
 /// Equal pieces of [0, n), none longer than `most`.
 struct Pieces {
@@ -96,7 +104,8 @@ struct Run {
   std::int64_t lane_bytes, read_bytes, x_plane;
   bool staged;         // x must be converted or gathered before the kernels can read it
   bool direct;         // the outermost level's few rows are folded as they are read, without a ring
-  bool fused = false;  // one kernel makes whole planes
+  bool fused = false;  // one kernel makes whole planes,
+  bool small = false;  // which are small
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -151,20 +160,27 @@ class Block {
     scratch_.reset();
     Pass line = first_pass_of(x, 1, loop(0).x, tile_begin_, tile_end_, nullptr, 0, 0);
     make_work();
+    std::int64_t rows = ((tile_end_ - tile_begin_) * len_ + 160) * 2 * axis(0).size;
+    if (run_.small) {
+      const std::int64_t plane = small_height(axis(0)) * small_width(axis(1), slack_lanes());
+      rows = 3 * (plane + small_plane_slack);
+      work_lanes_ = 24 * slack_lanes() + plane;
+      work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
+    }
     line.work = work_;
     line.work_lanes = work_lanes_;
     // Neighbouring sweeps repeat a window's length of work.
-    const std::int64_t piece = work_      ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece
+    const std::int64_t piece = run_.small ? small_width(axis(1), slack_lanes())
+                               : work_    ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece
                                : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
                                           : plane_piece;
-    const std::int64_t rows = ((tile_end_ - tile_begin_) * len_ + 160) * 2 * axis(0).size;
     line.dst_plane = std::max(rows, plane_stage(piece));
     line.by_window = true;
     line.fold_id_scale = axis(1).size;
     std::byte* ring = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
     std::byte* stage = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
     const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
-    run_.kernels.planes({line, ring, &axis(0), run_.direct, begin_, end_, count, beside.x, piece,
+    run_.kernels.planes({line, ring, &axis(0), run_.direct, run_.small, begin_, end_, count, beside.x, piece,
                          run_.emitter.straight(stage, first), static_cast<std::int64_t>(size_of(run_.plan.output_type)),
                          loop(0).y, beside.y, run_.emitter.finisher(), run_.emitter.numberer(),
                          run_.emitter.straight_indices(first),
@@ -541,6 +557,21 @@ bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool stage
   return top.size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
 }
 
+// Whether windows lie at every place of planes that stay in L1, and are long enough for a sweep to pay.
+bool is_small(const Run& run) {
+  const Layout& layout = run.layout;
+  const Axis &across = layout.axes[0], &line = layout.axes[1];
+  const auto dense = [](const Axis& axis) { return !axis.irregular() && axis.stride == 1 && axis.dilation == 1; };
+  const Sweep sweep = run.plan.algorithm.sweep;
+  return run.kernels.planes && run.plan.role == Role::value && !run.staged && layout.depth == 2 &&
+         layout.inner.extent == 1 && run.emitter.is_straight() && dense(across) && dense(line) && line.size > 1 &&
+         across.size > 1 && sweep != Sweep::never && across.size < most_small && line.size < most_small &&
+         across.out < most_small && line.out < most_small &&
+         small_height(across) * small_width(line, 64 / run.lane_bytes) <= most_small && across.low < across.size &&
+         line.low < line.size && across.n > 0 && line.n > 0 &&
+         (sweep == Sweep::always || across.size * line.size >= least_small);
+}
+
 // Whether one kernel can do it all: short windows over rows of lines, and outputs that lie as they are made.
 bool fuses(const Run& run) {
   const Layout& layout = run.layout;
@@ -561,10 +592,12 @@ void cut(Run& run) {
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   run.inner = Pieces::of(layout.inner.extent, most_lanes);
-  run.tiles = Pieces::of(tail.out, run.direct || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
+  run.tiles = Pieces::of(tail.out,
+                         run.direct || run.small || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
   if (run.fused && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
+  if (run.small) return;
   const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
   const auto split = [&](const Axis& axis) {
@@ -604,13 +637,15 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           staged,
           folds_directly(plan.algorithm, layout, staged),
           false,
+          false,
           {},
           {},
           {},
           1};
   run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
-  run.fused = fuses(run);
+  run.small = is_small(run);
+  run.fused = run.small || fuses(run);
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =

@@ -128,7 +128,7 @@ struct Carry<Winner<R>, A> {
 template <bool Largest>
 struct Ordered : Extreme<Largest> {
   static constexpr bool is_calm = true;
-  using Extreme<Largest>::Extreme;
+  explicit HWY_INLINE Ordered(const Params& params) : Extreme<Largest>(params) {}
   template <class N>
   HWY_INLINE auto keeps(N a, N b) const {
     return Largest ? b <= a : a <= b;

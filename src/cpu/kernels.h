@@ -72,9 +72,10 @@ struct Planes {
   void* ring;                       // memory for rows
   const Axis* across;               // regular, not dilated, of at most 8 rows
   bool folded;                      // those are folded as they are read, by line.fold
+  bool small;                       // windows of any size at every place, in planes that stay in L1 with their padding
   std::int64_t begin, end;          // its outputs
   std::int64_t count, step;         // planes, and how far apart they lie in src
-  std::int64_t piece;               // outputs of a line that are made at a time
+  std::int64_t piece;               // outputs of a line that are made at a time; of small planes, lanes of a row
   Finish out;                       // dst is the first plane's output `begin`, src memory for plane_stage(piece) states
   std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
@@ -84,7 +85,8 @@ struct Planes {
   void* indices = nullptr;
   std::int64_t index_size = 0;
 };
-inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
+inline constexpr std::int64_t plane_piece = 1024;       // pieces are multiples of this
+inline constexpr std::int64_t small_plane_slack = 128;  // lanes behind each copy of a small plane
 constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 
 /// What one reducer can do for one storage type.

@@ -157,6 +157,7 @@ HWY_INLINE Pack<T> further_number(Pack<T> a, Pack<T> b) {
 template <class T>
 class NanWatch {
  public:
+  HWY_INLINE NanWatch() : seen_(hn::FirstN(Tag<T>(), 0)) {}
   HWY_INLINE void add(Pack<T> a, Pack<T> b) {
 #if HWY_TARGET == HWY_AVX3
     if constexpr (sizeof(T) == 4)
@@ -171,7 +172,7 @@ class NanWatch {
   HWY_INLINE bool any() const { return !hn::AllFalse(Tag<T>(), seen_); }
 
  private:
-  hn::Mask<Tag<T>> seen_ = hn::FirstN(Tag<T>(), 0);
+  hn::Mask<Tag<T>> seen_;
 };
 
 template <class T>

@@ -261,9 +261,110 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   outlet.move(held, nullptr);
 }
 
+/// Whether the state of a cell is the cell.
+template <class C>
+struct LiftsAsIs {
+  static constexpr bool value = false;
+};
+template <bool Largest, class A>
+struct LiftsAsIs<Carry<Extreme<Largest>, A>> {
+  static constexpr bool value = true;
+};
+template <class A>
+struct LiftsAsIs<Carry<Sum, A>> {
+  static constexpr bool value = true;
+};
+
+/// Small planes whose windows lie at every place: a plane with its padding is one long line, swept along and across.
+/// Rows are whole packs, so that no sweep writes behind them.
+template <class C, class T>
+class SmallPlanes {
+  using A = typename LaneOf<typename C::N>::type;
+
+ public:
+  HWY_INLINE SmallPlanes(const C& carry, const Planes& call)
+      : carry_(carry), call_(call), line_(*call.line.axis), across_(*call.across), outlet_(call) {
+    width_ = call.piece;
+    height_ = across_.out + across_.size - 1;
+    // Columns and rows that some window reaches.
+    columns_ = HWY_MIN(line_.n, line_.out + line_.size - 1 - line_.low);
+    rows_ = HWY_MIN(across_.n, height_ - across_.low);
+    const std::int64_t room = height_ * width_ + cpu::small_plane_slack;
+    cells_ = static_cast<A*>(call.ring);
+    swept_ = cells_ + room;
+    sums_ = swept_ + room;
+    for (A* part : {cells_, swept_})
+      for (std::int64_t i = 0; i < room; i += lanes<A>()) store(broadcast<A>(C::template neutral<A>()), part + i);
+  }
+  HWY_NOINLINE void run() {
+    const auto* src = static_cast<const T*>(call_.line.src);
+    auto* dst = static_cast<char*>(call_.out.dst);
+    std::int64_t held = 0;
+    for (std::int64_t p = 0; p < call_.count; ++p, src += call_.step, dst += call_.out_plane * call_.out_size) {
+      if (p > 0 && call_.out_plane != across_.out * line_.out) {
+        outlet_.move(held, dst);
+        held = 0;
+      }
+      const bool nan = copy(src);
+      nan ? sweep(carry_) : sweep(Calm<C>::of(carry_));
+      for (std::int64_t o = 0; o < across_.out; ++o) {
+        A* states = outlet_.states() + held;
+        for (std::int64_t i = 0; i < line_.out; i += lanes<A>()) store(load(sums_ + o * width_ + i), states + i);
+        held += line_.out;
+        if (held >= cpu::plane_piece) held = outlet_.write_lines(held);
+      }
+    }
+    outlet_.move(held, nullptr);
+  }
+
+ private:
+  /// The cells of one plane into its padding. True if some are NaN.
+  HWY_INLINE bool copy(const T* src) {
+    const std::int64_t L = lanes<A>(), src_row = call_.line.src_row, columns = columns_, width = width_;
+    A* to = cells_ + across_.low * width + line_.low;
+    NanWatch<A> watch;
+    const auto put = [&](Pack<A> cells, A* at) CENOTE_INLINED {
+      if constexpr (Calm<C>::differs) watch.add(cells, cells);
+      store(cells, at);
+    };
+    for (std::int64_t r = 0; r < rows_; ++r, src += src_row, to += width) {
+      std::int64_t i = 0;
+      for (; i + L <= columns; i += L) put(load(src + i), to + i);
+      if (i < columns && columns >= L) put(load(src + columns - L), to + columns - L);
+      if (columns < L)
+        for (; i < columns; ++i) to[i] = static_cast<A>(src[i]);
+    }
+    if (Calm<C>::differs && columns < L) return true;
+    return watch.any();
+  }
+  template <class Q>
+  HWY_NOINLINE void sweep(const Q& carry) {
+    const std::int64_t skipped = across_.low * width_;
+    const std::int64_t places = rows_ * width_;
+    const Axis along{places, line_.size, 1, 1, 0, line_.size - 1, places};
+    Pass pass = call_.line;
+    pass.axis = &along;
+    pass.len = 1;
+    LineSweep<Q, A>(carry, pass)(cells_ + skipped, 0, places, swept_ + skipped);
+    const Axis down{height_, across_.size, 1, 1, 0, 0, across_.out};
+    pass.axis = &down;
+    pass.len = width_;
+    LineSweep<Q, A>(carry, pass)(swept_, 0, across_.out, sums_);
+  }
+
+  const C& carry_;
+  const Planes& call_;
+  const Axis line_, across_;
+  Outlet<A> outlet_;
+  std::int64_t width_, height_, columns_, rows_;
+  A *cells_, *swept_, *sums_;
+};
+
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
+  if constexpr (LiftsAsIs<C>::value)
+    if (call.small) return SmallPlanes<C, T>(carry, call).run();
   if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
   if (call.line.work) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
