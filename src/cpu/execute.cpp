@@ -102,10 +102,11 @@ struct Run {
   Kernels kernels;
   Emitter emitter;
   std::int64_t lane_bytes, read_bytes, x_plane;
-  bool staged;         // x must be converted or gathered before the kernels can read it
-  bool direct;         // the outermost level's few rows are folded as they are read, without a ring
-  bool fused = false;  // one kernel makes whole planes,
-  bool small = false;  // which are small
+  bool staged;          // x must be converted or gathered before the kernels can read it
+  bool direct;          // the outermost level's few rows are folded as they are read, without a ring
+  bool fused = false;   // one kernel makes whole planes,
+  bool small = false;   // which are small,
+  bool joined = false;  // or whose rows are one line
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -169,6 +170,14 @@ class Block {
     }
     line.work = work_;
     line.work_lanes = work_lanes_;
+    Axis joined = axis(1);
+    if (run_.joined) {
+      joined.n *= axis(0).n;
+      joined.out *= axis(0).n;
+      rows = joined.out + 160;
+      line.axis = &joined;
+      line.end = joined.out;
+    }
     // Neighbouring sweeps repeat a window's length of work.
     const std::int64_t piece = run_.small ? small_width(axis(1), slack_lanes())
                                : work_    ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece
@@ -180,10 +189,10 @@ class Block {
     std::byte* ring = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
     std::byte* stage = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
     const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
-    run_.kernels.planes({line, ring, &axis(0), run_.direct, run_.small, begin_, end_, count, beside.x, piece,
-                         run_.emitter.straight(stage, first), static_cast<std::int64_t>(size_of(run_.plan.output_type)),
-                         loop(0).y, beside.y, run_.emitter.finisher(), run_.emitter.numberer(),
-                         run_.emitter.straight_indices(first),
+    run_.kernels.planes({line, ring, &axis(0), run_.direct, run_.joined ? axis(1).out : 0, run_.small, begin_, end_,
+                         count, beside.x, piece, run_.emitter.straight(stage, first),
+                         static_cast<std::int64_t>(size_of(run_.plan.output_type)), loop(0).y, beside.y,
+                         run_.emitter.finisher(), run_.emitter.numberer(), run_.emitter.straight_indices(first),
                          static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)))});
   }
 
@@ -585,6 +594,14 @@ bool fuses(const Run& run) {
          line.dilation == 1 && line.size <= most_folded && !algorithm.sweeps(line, true);
 }
 
+// Whether rows are so short that all those of a plane are better made as one line: windows tile each exactly.
+bool joins_rows(const Run& run) {
+  const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
+  return !run.direct && run.layout.inner.extent == 1 && line.out < least_line && line.low == 0 &&
+         line.n == line.out * line.stride && (line.size - 1) * line.dilation < line.stride &&
+         run.layout.levels[0].x == line.n && across.n < most_small && across.n * line.n <= most_small;
+}
+
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
 void cut(Run& run) {
   const Layout& layout = run.layout;
@@ -592,12 +609,13 @@ void cut(Run& run) {
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   run.inner = Pieces::of(layout.inner.extent, most_lanes);
-  run.tiles = Pieces::of(tail.out,
-                         run.direct || run.small || run.plan.algorithm.tile == 0 ? tail.out : run.plan.algorithm.tile);
+  run.tiles = Pieces::of(tail.out, run.direct || run.small || run.joined || run.plan.algorithm.tile == 0
+                                       ? tail.out
+                                       : run.plan.algorithm.tile);
   if (run.fused && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
-  if (run.small) return;
+  if (run.small || run.joined) return;
   const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
   const auto split = [&](const Axis& axis) {
@@ -638,6 +656,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           folds_directly(plan.algorithm, layout, staged),
           false,
           false,
+          false,
           {},
           {},
           {},
@@ -646,6 +665,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
   run.small = is_small(run);
   run.fused = run.small || fuses(run);
+  run.joined = run.fused && !run.small && joins_rows(run);
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =

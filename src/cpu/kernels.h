@@ -72,6 +72,7 @@ struct Planes {
   void* ring;                       // memory for rows
   const Axis* across;               // regular, not dilated, of at most 8 rows
   bool folded;                      // those are folded as they are read, by line.fold
+  std::int64_t joined;              // outputs of a row where all rows of a plane are one line, 0 elsewhere
   bool small;                       // windows of any size at every place, in planes that stay in L1 with their padding
   std::int64_t begin, end;          // its outputs
   std::int64_t count, step;         // planes, and how far apart they lie in src

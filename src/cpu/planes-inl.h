@@ -203,10 +203,11 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const bool folded = call.folded;
   // In lanes, of which an output has several where rows lie side by side.
   const std::int64_t begin = call.line.begin * call.line.len, end = call.line.end * call.line.len;
-  const std::int64_t width = end - begin, src_row = call.line.src_row;
+  const bool joined = call.joined > 0;
+  const std::int64_t width = joined ? call.joined : end - begin, src_row = call.line.src_row;
   const bool apart = call.out_row != width;
-  const std::int64_t pitch = (width + 127) / 64 * 64 + 16;
-  const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(across.size)));
+  const std::int64_t pitch = joined ? width : (width + 127) / 64 * 64 + 16, held_rows = joined ? across.n : across.size;
+  const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(held_rows)));
   const std::int64_t piece = call.piece, least_written = cpu::plane_piece;
   const std::int64_t together = folded && !apart ? piece / width + 1 : 1;
   const std::int64_t plane = call.line.dst_plane, row_id = call.line.fold_id_scale;
@@ -222,6 +223,10 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
       held = 0;
     }
     std::int64_t made = 0, nan = -1;  // rows, and the last that may hold NaN
+    if (joined) {
+      if (make(Rows<T, A>{src, ring}, begin, end)) nan = across.n;
+      made = across.n;
+    }
     for (std::int64_t o = call.begin, rows = 1; o < call.end; o += rows) {
       if (apart && o > call.begin) {
         outlet.move(held, dst + (o - call.begin) * call.out_row * call.out_size);
