@@ -62,6 +62,13 @@ Axis phase_of(const Axis& axis, std::int64_t first) {
   return result;
 }
 
+/// Whether windows are few whole rows that no other window shares.
+bool folds(const Axis& axis) {
+  return !axis.irregular() && axis.size <= most_folded && axis.low == 0 &&
+         (axis.size - 1) * axis.dilation < axis.stride &&
+         axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
+}
+
 /// Lanes of a row of a small plane with the padding that its windows reach, in whole packs; and rows of it.
 std::int64_t small_width(const Axis& line, std::int64_t pack) {
   return ceil_div(line.out + line.size - 1, pack) * pack;
@@ -102,11 +109,12 @@ struct Run {
   Kernels kernels;
   Emitter emitter;
   std::int64_t lane_bytes, read_bytes, x_plane;
-  bool staged;          // x must be converted or gathered before the kernels can read it
-  bool direct;          // the outermost level's few rows are folded as they are read, without a ring
-  bool fused = false;   // one kernel makes whole planes,
-  bool small = false;   // which are small,
-  bool joined = false;  // or whose rows are one line
+  bool staged;                // x must be converted or gathered before the kernels can read it
+  bool direct;                // the outermost level's few rows are folded as they are read, without a ring
+  bool fused = false;         // one kernel makes whole planes,
+  bool small = false;         // which are small,
+  bool joined = false;        // or whose rows are one line
+  bool fused_inside = false;  // the same of the two innermost levels of several
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -159,41 +167,62 @@ class Block {
   // This block of `count` planes, which lie as the loop says, by one call.
   void planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside) {
     scratch_.reset();
-    Pass line = first_pass_of(x, 1, loop(0).x, tile_begin_, tile_end_, nullptr, 0, 0);
     make_work();
-    std::int64_t rows = ((tile_end_ - tile_begin_) * len_ + 160) * 2 * axis(0).size;
+    Planes call = planes_of_two_levels(x);
+    const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
+    call.begin = begin_;
+    call.end = end_;
+    call.count = count;
+    call.step = beside.x;
+    call.out = run_.emitter.straight(scratch_.take(run_.kernels.parts * call.line.dst_plane * run_.lane_bytes), first);
+    call.out_row = loop(0).y;
+    call.out_plane = beside.y;
+    call.finish = run_.emitter.finisher();
+    call.number = run_.emitter.numberer();
+    call.indices = run_.emitter.straight_indices(first);
+    run_.kernels.planes(call);
+  }
+
+  // The two innermost levels of one plane; where it goes is up to the caller.
+  Planes planes_of_two_levels(const std::byte* x) {
+    const Axis &across = axis(last_ - 1), &along = axis(last_);
+    Planes call{};
+    call.line = first_pass_of(x, 1, loop(last_ - 1).x, tile_begin_, tile_end_, nullptr, 0, 0);
+    call.across = &across;
+    call.folded = run_.direct || (run_.fused_inside && !work_ && folds(across) && along.out >= least_line);
+    call.line.fold = call.folded ? across.size : 1;
+    call.line.fold_step = across.dilation * loop(last_ - 1).x;
+    call.small = run_.small;
+    call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
+    call.index_size = static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)));
+    // Neighbouring sweeps repeat a window's length of work.
+    call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, 4) * plane_piece
+                 : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
+                            : plane_piece;
+    std::int64_t rows = ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
     if (run_.small) {
-      const std::int64_t plane = small_height(axis(0)) * small_width(axis(1), slack_lanes());
+      call.piece = small_width(along, slack_lanes());
+      const std::int64_t plane = small_height(across) * call.piece;
       rows = 3 * (plane + small_plane_slack);
       work_lanes_ = 24 * slack_lanes() + plane;
       work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
+    } else if (run_.joined) {
+      joined_ = along;
+      joined_.n *= across.n;
+      joined_.out *= across.n;
+      rows = joined_.out + 160;
+      call.joined = along.out;
+      call.line.axis = &joined_;
+      call.line.end = joined_.out;
     }
-    line.work = work_;
-    line.work_lanes = work_lanes_;
-    Axis joined = axis(1);
-    if (run_.joined) {
-      joined.n *= axis(0).n;
-      joined.out *= axis(0).n;
-      rows = joined.out + 160;
-      line.axis = &joined;
-      line.end = joined.out;
-    }
-    // Neighbouring sweeps repeat a window's length of work.
-    const std::int64_t piece = run_.small ? small_width(axis(1), slack_lanes())
-                               : work_    ? std::clamp<std::int64_t>(axis(1).size / 256, 1, 4) * plane_piece
-                               : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
-                                          : plane_piece;
-    line.dst_plane = std::max(rows, plane_stage(piece));
-    line.by_window = true;
-    line.fold_id_scale = axis(1).size;
-    std::byte* ring = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
-    std::byte* stage = scratch_.take(run_.kernels.parts * line.dst_plane * run_.lane_bytes);
-    const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
-    run_.kernels.planes({line, ring, &axis(0), run_.direct, run_.joined ? axis(1).out : 0, run_.small, begin_, end_,
-                         count, beside.x, piece, run_.emitter.straight(stage, first),
-                         static_cast<std::int64_t>(size_of(run_.plan.output_type)), loop(0).y, beside.y,
-                         run_.emitter.finisher(), run_.emitter.numberer(), run_.emitter.straight_indices(first),
-                         static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)))});
+    call.line.work = work_;
+    call.line.work_lanes = work_lanes_;
+    call.line.dst_plane = std::max(rows, plane_stage(call.piece));
+    call.line.by_window = true;
+    call.line.fold_id_scale = along.size;
+    call.line.nan = &nan_;
+    call.ring = scratch_.take(run_.kernels.parts * call.line.dst_plane * run_.lane_bytes);
+    return call;
   }
 
   // Lengths of rows and the memory of rings, for this block's tile.
@@ -212,6 +241,11 @@ class Block {
     // Neighbouring sweeps repeat a window's length of work.
     if (work_) stage_lanes_ = std::clamp(work_lanes_, stage_lanes_, std::max(stage_lanes_, most_swept));
     stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
+    if (!run_.fused_inside) return;
+    inside_ = planes_of_two_levels(nullptr);
+    inside_.end = inside_.across->out;
+    inside_.count = 1;
+    inside_.out_row = row_lens_[static_cast<std::size_t>(last_ - 1)];
   }
 
   void make_ring(int l) {
@@ -332,6 +366,11 @@ class Block {
 
   // All outputs of level l and those inside it, for one position of the levels outside.
   void level(int l, const std::byte* x, std::byte* dst, std::int64_t plane) {
+    if (run_.fused_inside && l + 1 == last_) {
+      inside_.line.src = x;
+      inside_.out.dst = dst;
+      return run_.kernels.planes(inside_);
+    }
     Ring& ring = rings_[static_cast<std::size_t>(l)];
     const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];
     ring.clear();
@@ -550,20 +589,18 @@ class Block {
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;
   bool nan_ = false;  // some cell of this block may be NaN
+  Planes inside_{};   // where one kernel makes the planes of the two innermost levels
+  Axis joined_{};     // all rows of a plane
   Emitter::Block emit_;
 };
 
 bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
 
-// Whether the windows of the outermost of two levels are few whole rows that no other window shares.
+// Whether the few rows of a window that no other shares are folded as they are read.
 bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool staged) {
-  const Axis& top = layout.axes[0];
-  if (layout.depth != 2 || top.irregular() || top.size > most_folded || top.low != 0 ||
-      (top.size - 1) * top.dilation >= top.stride ||
-      top.interior() != std::pair<std::int64_t, std::int64_t>(0, top.out))
-    return false;
+  if (!folds(layout.axes[0]) || layout.depth != 2) return false;
   const bool narrow = layout.inner.extent == 1 && layout.axes[1].out < least_line;
-  return top.size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
+  return layout.axes[0].size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
 }
 
 // Whether windows lie at every place of planes that stay in L1, and are long enough for a sweep to pay.
@@ -581,17 +618,18 @@ bool is_small(const Run& run) {
          (sweep == Sweep::always || across.size * line.size >= least_small);
 }
 
-// Whether one kernel can do it all: short windows over rows of lines, and outputs that lie as they are made.
-bool fuses(const Run& run) {
+// Whether one kernel can make the planes of the two innermost levels: short windows over rows of lines.
+bool makes_planes(const Run& run) {
   const Layout& layout = run.layout;
-  const Axis &across = layout.axes[0], &line = layout.axes[1];
+  const auto last = static_cast<std::size_t>(layout.depth - 1);
+  const Axis &across = layout.axes[last - 1], &line = layout.axes[last];
   const Algorithm& algorithm = run.plan.algorithm;
-  const bool plain = run.kernels.planes && !run.staged && layout.depth == 2 && run.emitter.is_straight() &&
-                     !across.irregular() && !line.irregular() && across.dilation == 1 && across.size <= most_folded &&
-                     !algorithm.sweeps(across, false);
-  if (layout.inner.extent == 1) return plain && (line.size <= most_folded || algorithm.sweeps(line, true));
-  return plain && layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes &&
-         line.dilation == 1 && line.size <= most_folded && !algorithm.sweeps(line, true);
+  if (!run.kernels.planes || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
+      across.size > most_folded || algorithm.sweeps(across, false))
+    return false;
+  if (layout.inner.extent == 1) return line.size <= most_folded || algorithm.sweeps(line, true);
+  return layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes && line.dilation == 1 &&
+         line.size <= most_folded && !algorithm.sweeps(line, true);
 }
 
 // Whether rows are so short that all those of a plane are better made as one line: windows tile each exactly.
@@ -657,6 +695,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           false,
           false,
           false,
+          false,
           {},
           {},
           {},
@@ -664,7 +703,8 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
   run.small = is_small(run);
-  run.fused = run.small || fuses(run);
+  run.fused = run.small || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
+  run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);
   run.joined = run.fused && !run.small && joins_rows(run);
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;

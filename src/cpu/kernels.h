@@ -80,7 +80,7 @@ struct Planes {
   Finish out;                       // dst is the first plane's output `begin`, src memory for plane_stage(piece) states
   std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
-  void (*finish)(const Finish&);
+  void (*finish)(const Finish&);    // null: the states of one plane are what is wanted, at out.dst
   // Winners only: writes as many numbers as indices, of so many bytes.
   void (*number)(const void* numbers, std::int64_t count, void* indices) = nullptr;
   void* indices = nullptr;

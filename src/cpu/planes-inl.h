@@ -213,8 +213,10 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const std::int64_t plane = call.line.dst_plane, row_id = call.line.fold_id_scale;
   A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call);
-  A* const stage = outlet.states();
+  const bool raw = call.finish == nullptr;
+  A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
+  bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
@@ -249,8 +251,8 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
         A* states = stage + held;
         const RingRows<A> kept_rows{ring + from, pitch, slots, plane, (first - start) * row_id, row_id};
         if (folded)
-          make(Rows<T, A>{src + start * src_row, states, rows, across.stride * src_row, width}, begin + from,
-               begin + until);
+          any_nan |= make(Rows<T, A>{src + start * src_row, states, rows, across.stride * src_row, width}, begin + from,
+                          begin + until);
         else if (HWY_UNLIKELY(first >= last))
           fill_identity(carry, until - from, states, plane);
         else if (!Calm<C>::differs || HWY_UNLIKELY(nan >= first))
@@ -258,12 +260,14 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
         else
           merge_ring(calm, kept_rows, first, last - first, until - from, states);
         held += rows * (until - from);
-        if (held >= least_written) held = outlet.write_lines(held);
+        if (held >= least_written && !raw) held = outlet.write_lines(held);
         from = until;
       }
     }
+    any_nan |= nan >= 0;
   }
-  outlet.move(held, nullptr);
+  if (!raw) outlet.move(held, nullptr);
+  if (call.line.nan && any_nan) *call.line.nan = true;
 }
 
 /// Whether the state of a cell is the cell.
