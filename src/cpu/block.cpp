@@ -1,0 +1,247 @@
+// Rows of a block wait in rings, are merged and finished.
+#include "cpu/block.h"
+
+#include <limits>
+
+#include "reduce/reducers.h"
+
+namespace cenote::cpu {
+namespace {
+
+constexpr std::int64_t most_swept = 8192;     // lanes of a sweep that are kept until they are emitted
+constexpr std::int64_t read_together = 4096;  // bytes that are read before the rows that they make are merged
+
+}  // namespace
+
+std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
+  const Layout& layout = run_.layout;
+  const std::int64_t top = number % run_.tops.count, tile = number / run_.tops.count % run_.tiles.count;
+  const std::int64_t piece = number / run_.tops.count / run_.tiles.count % run_.inner.count;
+  std::int64_t outer = number / run_.tops.count / run_.tiles.count / run_.inner.count;
+  Origin origin;
+  const std::int64_t last_outer = layout.outer_count > 0 ? outer : 0;
+  for (int i = layout.outer_count - 1; i >= 0; --i) {
+    const Loop& loop = layout.outer[static_cast<std::size_t>(i)];
+    origin.add(loop, outer % loop.extent);
+    outer /= loop.extent;
+  }
+  origin.add(layout.inner, run_.inner.begin(piece));
+  len_ = run_.inner.end(piece) - run_.inner.begin(piece);
+  if (layout.inner.extent == 1) len_ = 1;
+  tile_begin_ = run_.tiles.begin(tile);
+  tile_end_ = run_.tiles.end(tile);
+  begin_ = run_.tops.begin(top);
+  end_ = run_.tops.end(top);
+  if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
+  const std::byte* x = run_.x + origin.x * run_.read_bytes;
+  params_ = run_.plan.params;
+  if (run_.fused) {
+    Loop beside;
+    if (layout.outer_count > 0) beside = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
+    const bool whole = run_.tops.count == 1 && run_.tiles.count == 1;
+    const std::int64_t count = whole ? std::min(most, beside.extent - last_outer % beside.extent) : 1;
+    planes(x, origin.y, count, beside);
+    return count;
+  }
+  if (!run_.direct) tame(x, begin_, end_);
+  prepare();
+  emit_ = run_.emitter.block(origin, len_, tile_begin_, tile_end_, row_lens_[0]);
+  emit_.use(params_);
+  run_.direct ? batch(x) : top_level(x);
+  return 1;
+}
+
+void Block::prepare() {
+  scratch_.reset();
+  nan_ = false;
+  row_lens_[static_cast<std::size_t>(last_)] = len_;
+  std::int64_t width = tile_end_ - tile_begin_;
+  for (int l = last_ - 1; l >= 0; --l) {
+    row_lens_[static_cast<std::size_t>(l)] = row_lens_[static_cast<std::size_t>(l + 1)] * width;
+    width = run_.layout.axes[static_cast<std::size_t>(l)].out;
+  }
+  for (int l = 0; l < last_ && !run_.direct; ++l) make_ring(l);
+  make_work();
+  stage_lanes_ = std::max(stage_bytes / run_.lane_bytes, len_);
+  // Neighbouring sweeps repeat a window's length of work.
+  if (work_) stage_lanes_ = std::clamp(work_lanes_, stage_lanes_, std::max(stage_lanes_, most_swept));
+  stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
+  if (!run_.fused_inside) return;
+  inside_ = planes_of_two_levels(nullptr);
+  inside_.end = inside_.across->out;
+  inside_.count = 1;
+  inside_.out_row = row_lens_[static_cast<std::size_t>(last_ - 1)];
+}
+
+void Block::make_ring(int l) {
+  const Axis& axis = run_.layout.axes[static_cast<std::size_t>(l)];
+  const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];
+  Ring& ring = rings_[static_cast<std::size_t>(l)];
+  const std::int64_t outputs = l == 0 ? end_ - begin_ : axis.out;
+  ring.outputs = std::clamp<std::int64_t>(stage_bytes / (row * run_.lane_bytes), 1, std::max<std::int64_t>(outputs, 1));
+  const std::int64_t source = std::max<std::int64_t>(1, this->axis(last_).n * len_ * run_.read_bytes);
+  ring.together =
+      std::clamp<std::int64_t>(read_together / source / std::min(axis.stride, read_together), 1, ring.outputs);
+  ring.capacity = ring_rows(axis, ring.together);
+  // Where no row outlives its chunk, every chunk starts at slot 0: rows may touch without the end of one that is
+  // written late running over another, and a batch of lines can be one long line.
+  ring.carries = axis.irregular() || axis.stride < (axis.size - 1) * axis.dilation + 1;
+  ring.stride = ring.carries ? (row / slack_lanes() + 2) * slack_lanes() : row;
+  ring.origin = 0;
+  ring.plane = ring.capacity * ring.stride + slack_lanes();
+  ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
+  ring.held = reinterpret_cast<std::int64_t*>(scratch_.take(ring.capacity * 8));
+  if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
+  std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
+  const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
+  ring.sweep =
+      RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped, nan_, sums);
+}
+
+void Block::tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
+  if (!run_.kernels.range || run_.staged) return;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  const auto widen = [&](const auto& self, int l, const std::byte* cells) -> void {
+    const auto [first, last] = l == 0       ? std::pair(begin, end)
+                               : l == last_ ? std::pair(tile_begin_, tile_end_)
+                                            : std::pair(std::int64_t{0}, axis(l).out);
+    const auto [from, to] = reach(axis(l), first, last);
+    if (l == last_ && loop(l).x == len_)
+      return from < to ? run_.kernels.range(cells + from * len_ * run_.read_bytes, (to - from) * len_, low, high)
+                       : void();
+    for (std::int64_t p = from; p < to; ++p) {
+      const std::byte* at = cells + p * loop(l).x * run_.read_bytes;
+      l == last_ ? run_.kernels.range(at, len_, low, high) : self(self, l + 1, at);
+    }
+  };
+  widen(widen, 0, x);
+  const auto tamed = [&](auto lane) {
+    using N = decltype(lane);
+    return scalar::SmoothMax::tamed(run_.plan.params, static_cast<N>(low), static_cast<N>(high));
+  };
+  params_ = run_.plan.lane_type == Type::f64 ? tamed(double{}) : tamed(float{});
+}
+
+void Block::batch(const std::byte* x) {
+  const std::int64_t stride = axis(0).stride * loop(0).x;
+  const std::int64_t row = row_lens_[0], width = std::max<std::int64_t>(1, stage_lanes_ / len_);
+  const std::int64_t together = std::max<std::int64_t>(1, stage_lanes_ / row);
+  for (std::int64_t r = begin_; r < end_; r += together) {
+    const std::int64_t stop = std::min(end_, r + together);
+    tame(x, r, stop);
+    emit_.use(params_);
+    for (std::int64_t o = tile_begin_; o < tile_end_; o += width) {
+      const std::int64_t until = std::min(tile_end_, o + width);
+      first_pass(x + r * stride * run_.read_bytes, stop - r, stride, o, until, stage_, (until - o) * len_,
+                 stage_plane());
+      emit_(r, stop, (o - tile_begin_) * len_, (until - tile_begin_) * len_, stage_, stage_plane());
+    }
+  }
+}
+
+void Block::top_level(const std::byte* x) {
+  Ring& ring = rings_[0];
+  const std::int64_t row = row_lens_[0], width = std::max<std::int64_t>(1, stage_lanes_ / len_) * len_;
+  ring.clear();
+  for (std::int64_t o = begin_; o < end_; o += ring.outputs) {
+    const std::int64_t stop = std::min(end_, o + ring.outputs);
+    if (row * (stop - o) <= stage_lanes_) {
+      // Reading goes on between merges: memory would idle while many rows are merged at once.
+      for (std::int64_t i = o; i < stop; i += ring.together) {
+        const std::int64_t until = std::min(stop, i + ring.together);
+        fill(0, x, i, until);
+        merge(0, i, until, 0, row, stage_ + (i - o) * row * run_.lane_bytes, row, stage_plane());
+      }
+      emit_(o, stop, 0, row, stage_, stage_plane());
+      continue;
+    }
+    for (std::int64_t i = o; i < stop; ++i) {
+      fill(0, x, i, i + 1);
+      for (std::int64_t c = 0; c < row; c += width) {
+        const std::int64_t until = std::min(row, c + width);
+        merge(0, i, i + 1, c, until, stage_, until - c, stage_plane());
+        emit_(i, i + 1, c, until, stage_, stage_plane());
+      }
+    }
+  }
+}
+
+void Block::level(int l, const std::byte* x, std::byte* dst, std::int64_t plane) {
+  if (run_.fused_inside && l + 1 == last_) {
+    inside_.line.src = x;
+    inside_.out.dst = dst;
+    return run_.kernels.planes(inside_);
+  }
+  Ring& ring = rings_[static_cast<std::size_t>(l)];
+  const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];
+  ring.clear();
+  for (std::int64_t o = 0; o < axis(l).out; o += ring.together) {
+    const std::int64_t stop = std::min(axis(l).out, o + ring.together);
+    fill(l, x, o, stop);
+    merge(l, o, stop, 0, row, dst + o * row * run_.lane_bytes, row, plane);
+  }
+}
+
+void Block::fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end) {
+  const Axis& a = axis(l);
+  Ring& ring = rings_[static_cast<std::size_t>(l)];
+  if (!ring.carries) ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
+  const auto [from, to] = reach(a, begin, end);
+  if (from == to) return;
+  // Only where windows begin in order: those of a dilated transposed axis do not.
+  if (ring.carries && !a.irregular()) ring.approach(from);
+  if (a.irregular()) return make(l, x, from, to);
+  if (a.dilation == 1 && a.stride <= a.size) return make(l, x, from, to);
+  for (std::int64_t o = begin; o < end; ++o) {
+    const Axis::Span span = a.span(o);
+    if (a.dilation == 1)
+      make(l, x, span.first, span.first + span.count);
+    else
+      for (std::int64_t j = 0; j < span.count; ++j)
+        make(l, x, span.first + j * a.dilation, span.first + j * a.dilation + 1);
+  }
+}
+
+void Block::make(int l, const std::byte* x, std::int64_t from, std::int64_t to) {
+  Ring& ring = rings_[static_cast<std::size_t>(l)];
+  const std::int64_t step = loop(l).x * run_.read_bytes;
+  for (std::int64_t p = from; p < to;) {
+    const std::int64_t slot = ring.slot(p), most = std::min(to - p, ring.capacity - slot);
+    std::int64_t stop = p + most;
+    if (ring.carries) {
+      std::int64_t missing = 0;
+      while (missing < most && ring.held[slot + missing] != p + missing) {
+        ring.held[slot + missing] = p + missing;
+        ++missing;
+      }
+      stop = p + missing;
+    }
+    std::byte* dst = ring.base + slot * ring.stride * run_.lane_bytes;
+    if (stop == p)
+      ++stop;
+    else if (l + 1 == last_)
+      first_pass(x + p * step, stop - p, loop(l).x, tile_begin_, tile_end_, dst, ring.stride, ring.plane);
+    else
+      for (std::int64_t i = p; i < stop; ++i)
+        level(l + 1, x + i * step, dst + (i - p) * ring.stride * run_.lane_bytes, ring.plane);
+    p = stop;
+  }
+}
+
+void Block::merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, std::byte* dst,
+                  std::int64_t dst_step, std::int64_t dst_plane) {
+  Ring& ring = rings_[static_cast<std::size_t>(l)];
+  const auto fold = [&](std::int64_t first, std::int64_t last, std::byte* target) {
+    run_.kernels.merge(Pass{&axis(l), first, last, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
+                            ring.origin, ring.plane, to - from, target, dst_step, dst_plane, 1, 0, 0,
+                            run_.emitter.id_scale(l), params_});
+  };
+  if (!ring.sweep.active()) return fold(begin, end, dst);
+  for (std::int64_t o = begin; o < end; ++o) {
+    std::byte* target = dst + (o - begin) * dst_step * run_.lane_bytes;
+    if (from == 0) ring.sweep.advance(ring, o);
+    if (!ring.sweep.write(from, to, target, dst_plane)) fold(o, o + 1, target);
+  }
+}
+
+}  // namespace cenote::cpu

@@ -1,0 +1,174 @@
+// One block of a pooling's output: how its rows are made, kept and merged.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "cpu/emit.h"
+#include "cpu/row_sweep.h"
+#include "cpu/scratch.h"
+
+namespace cenote::cpu {
+
+inline constexpr std::int64_t stage_bytes = 4096;  // states on their way out: a small part of L1
+inline constexpr std::int64_t most_folded = 8;     // rows that a kernel folds as it reads them
+inline constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
+inline constexpr std::int64_t least_line = 16;     // outputs that fill a pack by themselves
+
+/// The positions that outputs [begin, end) of an axis reach.
+inline std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin, std::int64_t end) {
+  if (!axis.irregular()) {
+    const std::int64_t from = std::clamp<std::int64_t>(begin * axis.stride - axis.low, 0, axis.n);
+    const std::int64_t to = (end - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 1;
+    return {from, std::clamp<std::int64_t>(to, from, axis.n)};
+  }
+  std::int64_t from = axis.n, to = 0;
+  for (std::int64_t o = begin; o < end; ++o) {
+    const Axis::Span span = axis.span(o);
+    if (span.count == 0) continue;
+    from = std::min(from, span.first);
+    to = std::max(to, span.first + (span.count - 1) * axis.step() + 1);
+  }
+  return {std::min(from, to), to};
+}
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
+
+/// Whether every stride-th output of a transposed axis is the output of a regular one.
+inline bool has_phases(const Axis& axis) { return axis.transposed && axis.dilation == 1 && axis.stride <= most_phases; }
+
+/// The axis of outputs first, first + stride, … of one that has phases. It has no cells where windows leave gaps.
+inline Axis phase_of(const Axis& axis, std::int64_t first) {
+  const Axis::Place place = axis.place(first);
+  Axis result{axis.n, place.count, 1, 1, place.count - 1 - place.window, 0, ceil_div(axis.out - first, axis.stride)};
+  if (place.count == 0) result.n = 0, result.size = 1;
+  return result;
+}
+
+/// Whether windows are few whole rows that no other window shares.
+inline bool folds(const Axis& axis) {
+  return !axis.irregular() && axis.size <= most_folded && axis.low == 0 &&
+         (axis.size - 1) * axis.dilation < axis.stride &&
+         axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
+}
+
+/// Lanes of a row of a small plane with the padding that its windows reach, in whole packs; and rows of it.
+inline std::int64_t small_width(const Axis& line, std::int64_t pack) {
+  return ceil_div(line.out + line.size - 1, pack) * pack;
+}
+inline std::int64_t small_height(const Axis& across) { return across.out + across.size - 1; }
+
+/// Equal pieces of [0, n), none longer than `most`.
+struct Pieces {
+  std::int64_t n = 0, count = 0, length = 0;
+  static Pieces of(std::int64_t n, std::int64_t most) {
+    const std::int64_t count = std::max<std::int64_t>(1, ceil_div(n, std::max<std::int64_t>(most, 1)));
+    return {n, count, ceil_div(n, count)};
+  }
+  std::int64_t begin(std::int64_t i) const { return std::min(n, i * length); }
+  std::int64_t end(std::int64_t i) const { return std::min(n, (i + 1) * length); }
+};
+
+/// Rows of states of one level, made for some outputs at a time.
+struct Ring : RowsOfStates {
+  std::int64_t outputs = 1;      // that are emitted together, and
+  std::int64_t together = 1;     // those whose rows are there at the same time
+  std::int64_t* held = nullptr;  // the position in each slot
+  bool carries = false;          // rows outlive the chunk of outputs they were made for
+  RowSweep sweep{};              // active where windows are long
+
+  void clear() {
+    if (carries) std::fill(held, held + capacity, std::int64_t{-1});
+    origin = 0;
+    sweep.clear();
+  }
+};
+
+/// One run of a plan: what all blocks share.
+struct Run {
+  const Plan::Impl& plan;
+  Layout layout;
+  const std::byte* x;
+  Kernels kernels;
+  Emitter emitter;
+  std::int64_t lane_bytes, read_bytes, x_plane;
+  bool staged;                // x must be converted or gathered before the kernels can read it
+  bool direct;                // the outermost level's few rows are folded as they are read, without a ring
+  bool fused = false;         // one kernel makes whole planes,
+  bool small = false;         // which are small,
+  bool joined = false;        // or whose rows are one line
+  bool fused_inside = false;  // the same of the two innermost levels of several
+  Pieces inner, tiles, tops;
+  std::int64_t outers = 1;
+};
+
+/// One block: an outer index, a piece of the inner axis, of the outermost and of the innermost level.
+class Block {
+ public:
+  Block(const Run& run, Scratch& scratch) : run_(run), scratch_(scratch), last_(run.layout.depth - 1) {}
+
+  /// Makes block `number`, and as many of the following as go with it, at most `most` in all; says how many.
+  std::int64_t operator()(std::int64_t number, std::int64_t most);
+
+ private:
+  /// This block of `count` planes, which lie as the loop says, by one call.
+  void planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside);
+  /// The two innermost levels of one plane; where it goes is up to the caller.
+  Planes planes_of_two_levels(const std::byte* x);
+  /// Lengths of rows and the memory of rings, for this block's tile.
+  void prepare();
+  void make_ring(int l);
+  /// Memory for sweeps along the innermost level: of a few windows at a time.
+  void make_work();
+  std::int64_t slack_lanes() const { return 64 / run_.lane_bytes; }
+  std::int64_t stage_plane() const { return stage_lanes_ + slack_lanes(); }
+  const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
+  const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
+  /// Looks whether the cells of some outputs of the outermost level are tame.
+  void tame(const std::byte* x, std::int64_t begin, std::int64_t end);
+  /// Both levels at once: reduced straight into the stage, several rows at a time where they are short.
+  void batch(const std::byte* x);
+  void top_level(const std::byte* x);
+  /// All outputs of level l and those inside it, for one position of the levels outside.
+  void level(int l, const std::byte* x, std::byte* dst, std::int64_t plane);
+  /// Makes the rows of level l that outputs [begin, end) need and that the ring does not hold.
+  void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end);
+  /// Makes the rows of positions [from, to) that are not there, as many at a time as lie side by side in the ring.
+  void make(int l, const std::byte* x, std::int64_t from, std::int64_t to);
+  /// Outputs [begin, end) of level l, lanes [from, to) of each. A sweep goes from output to output, all lanes of one
+  /// before the next.
+  void merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, std::byte* dst,
+             std::int64_t dst_step, std::int64_t dst_plane);
+  /// Outputs [begin, end) of the innermost level for a batch of rows.
+  Pass first_pass_of(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
+                     std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) const;
+  void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
+                  std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane);
+  void launch(Pass& pass);
+  /// Outputs that lie a stride apart are those of a regular axis: phase by phase, and then woven together.
+  void launch_phases(const Pass& pass);
+  /// As above, after bringing the cells together in the lane type, some outputs at a time.
+  void staged_pass(Pass pass);
+  /// Cells at `count` positions, converted to the lane type, side by side, each of their numbers in a plane.
+  void gather(const std::byte* x, std::int64_t count, Pass& pass);
+
+  const Run& run_;
+  Scratch& scratch_;
+  int last_;
+  std::int64_t len_ = 1, begin_ = 0, end_ = 0, tile_begin_ = 0, tile_end_ = 0, stage_lanes_ = 0;
+  std::array<std::int64_t, max_rank> row_lens_{};  // lanes of one row of each level
+  std::array<Ring, max_rank> rings_{};
+  Params params_;
+  std::byte* stage_ = nullptr;
+  std::byte* work_ = nullptr;
+  std::int64_t work_lanes_ = 0;
+  bool nan_ = false;  // some cell of this block may be NaN
+  Planes inside_{};   // where one kernel makes the planes of the two innermost levels
+  Axis joined_{};     // all rows of a plane
+  Emitter::Block emit_;
+};
+
+}  // namespace cenote::cpu

@@ -1,0 +1,210 @@
+// The innermost level of a block: whole planes, lines and rows, in phases, staged where they must be.
+#include "cpu/block.h"
+
+#include <cstring>
+
+#include "core/copy.h"
+#include "cpu/interleave.h"
+
+namespace cenote::cpu {
+
+void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside) {
+  scratch_.reset();
+  make_work();
+  Planes call = planes_of_two_levels(x);
+  const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
+  call.begin = begin_;
+  call.end = end_;
+  call.count = count;
+  call.step = beside.x;
+  call.out = run_.emitter.straight(scratch_.take(run_.kernels.parts * call.line.dst_plane * run_.lane_bytes), first);
+  call.out_row = loop(0).y;
+  call.out_plane = beside.y;
+  call.finish = run_.emitter.finisher();
+  call.number = run_.emitter.numberer();
+  call.indices = run_.emitter.straight_indices(first);
+  run_.kernels.planes(call);
+}
+
+Planes Block::planes_of_two_levels(const std::byte* x) {
+  const Axis &across = axis(last_ - 1), &along = axis(last_);
+  Planes call{};
+  call.line = first_pass_of(x, 1, loop(last_ - 1).x, tile_begin_, tile_end_, nullptr, 0, 0);
+  call.across = &across;
+  call.folded = run_.direct || (run_.fused_inside && !work_ && folds(across) && along.out >= least_line);
+  call.line.fold = call.folded ? across.size : 1;
+  call.line.fold_step = across.dilation * loop(last_ - 1).x;
+  call.small = run_.small;
+  call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
+  call.index_size = static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)));
+  // Neighbouring sweeps repeat a window's length of work.
+  call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, 4) * plane_piece
+               : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
+                          : plane_piece;
+  std::int64_t rows = call.folded ? 0 : ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
+  if (run_.small) {
+    call.piece = small_width(along, slack_lanes());
+    const std::int64_t plane = small_height(across) * call.piece;
+    rows = 3 * (plane + small_plane_slack);
+    work_lanes_ = 24 * slack_lanes() + plane;
+    work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
+  } else if (run_.joined) {
+    joined_ = along;
+    joined_.n *= across.n;
+    joined_.out *= across.n;
+    rows = joined_.out + 160;
+    call.joined = along.out;
+    call.line.axis = &joined_;
+    call.line.end = joined_.out;
+  }
+  call.line.work = work_;
+  call.line.work_lanes = work_lanes_;
+  call.line.dst_plane = std::max(rows, plane_stage(call.piece));
+  call.line.by_window = true;
+  call.line.fold_id_scale = along.size;
+  call.line.nan = &nan_;
+  call.ring = scratch_.take(run_.kernels.parts * call.line.dst_plane * run_.lane_bytes);
+  return call;
+}
+
+void Block::make_work() {
+  const Axis& axis = run_.layout.axes[static_cast<std::size_t>(last_)];
+  const bool side_by_side = run_.layout.inner.extent == 1 || loop(last_).x == len_ || run_.staged;
+  work_ = nullptr;
+  const bool folds = run_.direct && run_.layout.axes[0].size > 1;
+  const bool phases = run_.layout.inner.extent == 1 && has_phases(axis);
+  const Axis along = phases ? phase_of(axis, 0) : axis;
+  if (folds || !side_by_side || !run_.plan.algorithm.sweeps(along, true)) return;
+  const std::int64_t reach = along.size * along.dilation * len_;
+  work_lanes_ = 12 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
+  work_ = scratch_.take(sweep_rows * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
+}
+
+Pass Block::first_pass_of(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin,
+                          std::int64_t end, std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) const {
+  Pass pass{&axis(last_), begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane, len_,
+            dst,          len_,  dst_plane, rows, x_row,         dst_row, 1, params_};
+  if (run_.direct) {
+    pass.fold = axis(0).size;
+    pass.fold_step = axis(0).dilation * loop(0).x;
+    pass.fold_id_scale = run_.emitter.id_scale(0);
+  }
+  return pass;
+}
+
+void Block::first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
+                       std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
+  const Axis& axis = this->axis(last_);
+  Pass pass = first_pass_of(x, rows, x_row, begin, end, dst, dst_row, dst_plane);
+  if (run_.staged) return staged_pass(pass);
+  const bool lines = run_.layout.inner.extent == 1;
+  // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.
+  if (lines && rows > 1 && pass.fold == 1 && !axis.irregular() && x_row == axis.n && dst_row == axis.out &&
+      begin == 0 && end == axis.out && axis.low == 0 && axis.n == axis.out * axis.stride &&
+      (axis.size - 1) * axis.dilation < axis.stride) {
+    Axis joined = axis;
+    joined.n *= rows;
+    joined.out *= rows;
+    pass.axis = &joined;
+    pass.end = joined.out;
+    pass.rows = 1;
+    return launch(pass);
+  }
+  launch(pass);
+}
+
+void Block::launch(Pass& pass) {
+  const bool lines = run_.layout.inner.extent == 1;
+  if (lines && has_phases(*pass.axis)) return launch_phases(pass);
+  pass.work = work_;
+  pass.work_lanes = work_lanes_;
+  pass.nan = &nan_;
+  if (work_ && pass.axis->size > 1) return run_.kernels.sweep(pass);
+  lines ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
+}
+
+void Block::launch_phases(const Pass& pass) {
+  const Axis& axis = *pass.axis;
+  const std::int64_t stride = axis.stride, outputs = pass.end - pass.begin;
+  const std::int64_t apart = ceil_div(outputs, stride) + 2 * slack_lanes();
+  const std::int64_t row_lanes = run_.kernels.parts * stride * apart;
+  const auto mark = scratch_.mark();
+  std::byte* phases = scratch_.take(pass.rows * row_lanes * run_.lane_bytes);
+  std::byte* woven = scratch_.take((outputs + 2 * stride * slack_lanes()) * run_.lane_bytes);
+  for (std::int64_t k = 0; k < std::min(stride, outputs); ++k) {
+    const Axis phase = phase_of(axis, pass.begin + k);
+    Pass part = pass;
+    part.axis = &phase;
+    part.begin = 0;
+    part.end = ceil_div(outputs - k, stride);
+    part.dst = phases + k * apart * run_.lane_bytes;
+    part.dst_plane = stride * apart;
+    part.dst_row = row_lanes;
+    launch(part);
+  }
+  for (std::int64_t row = 0; row < pass.rows; ++row)
+    for (std::int64_t k = 0; k < run_.kernels.parts; ++k) {
+      std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
+      interleave(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
+                 outputs, woven);
+      std::memcpy(dst, woven, static_cast<std::size_t>(outputs * run_.lane_bytes));
+    }
+  scratch_.release(mark);
+}
+
+void Block::staged_pass(Pass pass) {
+  const Axis axis = *pass.axis;
+  const std::byte* x = static_cast<const std::byte*>(pass.src);
+  auto* dst = static_cast<std::byte*>(pass.dst);
+  const std::int64_t apart = axis.irregular() ? 1 : axis.stride;
+  const std::int64_t together = axis.adaptive
+                                    ? pass.end - pass.begin
+                                    : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / apart);
+  for (std::int64_t row = 0; row < pass.rows; ++row)
+    for (std::int64_t o = pass.begin; o < pass.end; o += together) {
+      const std::int64_t stop = std::min(pass.end, o + together);
+      auto [from, to] = reach(axis, o, stop);
+      // One more cell, for kernels that read in pairs: which windows reach over the end must not depend on the cut.
+      if (!axis.irregular()) to = std::min(axis.n, to + 1);
+      Axis shifted = axis;
+      Pass part = pass;
+      if (has_phases(axis) && run_.layout.inner.extent == 1) {
+        shifted.low -= from * axis.stride;
+        shifted.n = to - from;
+      } else if (axis.irregular()) {
+        part.origin = from;
+      } else {
+        shifted.low += from;
+        shifted.n = to - from;
+      }
+      const auto mark = scratch_.mark();
+      part.axis = &shifted;
+      part.begin = o;
+      part.end = stop;
+      gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, part);
+      part.dst = dst + (row * pass.dst_row + (o - pass.begin) * len_) * run_.lane_bytes;
+      part.rows = 1;
+      launch(part);
+      scratch_.release(mark);
+    }
+}
+
+void Block::gather(const std::byte* x, std::int64_t count, Pass& pass) {
+  const std::int64_t plane = count * len_ + slack_lanes(), planes = run_.x_plane != 0 ? 2 : 1;
+  std::byte* cells = scratch_.take(planes * plane * run_.lane_bytes);
+  const Type from = run_.plan.type, to = run_.plan.lane_type;
+  const std::int64_t step = pass.step;
+  pass.src = cells;
+  pass.src_plane = plane;
+  pass.step = len_;
+  for (std::int64_t k = 0; k < planes; ++k, cells += plane * run_.lane_bytes, x += run_.x_plane * run_.read_bytes) {
+    if (run_.layout.inner.extent == 1)
+      convert_line(to, cells, from, x, step, count);
+    else
+      for (std::int64_t i = 0; i < count; ++i)
+        convert_line(to, cells + i * len_ * run_.lane_bytes, from, x + i * step * run_.read_bytes, run_.layout.inner.x,
+                     len_);
+  }
+}
+
+}  // namespace cenote::cpu
