@@ -306,12 +306,13 @@ void collect_lines(const Collect& call) {
   switch (call.stride) {
     case 1: return collect_line<1, 0, Offsets, T>(call);
     case 2:
-      // A reach of 1 is that of all phases.
-      if (call.reach == 1 && call.phases[0].count == call.phases[1].count) return collect_line<2, 1, Offsets, T>(call);
-      if (call.reach == 2) return collect_line<2, 2, Offsets, T>(call);
+      // A reach of 1 is that of all phases. Halves do without: every form costs time to compile.
+      if constexpr (std::is_same_v<T, Lane<T>>) {
+        if (call.reach == 1 && call.phases[0].count == call.phases[1].count)
+          return collect_line<2, 1, Offsets, T>(call);
+        if (call.reach == 2) return collect_line<2, 2, Offsets, T>(call);
+      }
       return collect_line<2, 0, Offsets, T>(call);
-    case 3: return collect_line<3, 0, Offsets, T>(call);
-    case 4: return collect_line<4, 0, Offsets, T>(call);
     default: return collect_line<0, 0, Offsets, T>(call);
   }
 }

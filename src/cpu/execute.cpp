@@ -33,7 +33,7 @@ bool is_small(const Run& run) {
   const Axis &across = layout.axes[0], &line = layout.axes[1];
   const auto dense = [](const Axis& axis) { return !axis.irregular() && axis.stride == 1 && axis.dilation == 1; };
   const Sweep sweep = run.plan.algorithm.sweep;
-  return run.kernels.planes && run.plan.role == Role::value && !run.staged && layout.depth == 2 &&
+  return run.kernels.small && run.plan.role == Role::value && !run.staged && layout.depth == 2 &&
          layout.inner.extent == 1 && run.emitter.is_straight() && dense(across) && dense(line) && line.size > 1 &&
          across.size > 1 && sweep != Sweep::never && across.size < most_small && line.size < most_small &&
          across.out < most_small && line.out < most_small &&

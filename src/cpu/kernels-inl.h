@@ -104,7 +104,9 @@ struct FoldsAs<Avg> {
 
 template <class C, class T>
 constexpr auto plane_maker() -> void (*)(const Planes&) {
-  if constexpr ((sizeof(typename C::State) == sizeof(typename C::N) || C::is_winner) && C::inputs == 1)
+  // Winners among integers go row by row: each set of kernels costs time to compile.
+  constexpr bool winner = C::is_winner && std::is_floating_point_v<Lane<T>>;
+  if constexpr ((sizeof(typename C::State) == sizeof(typename C::N) || winner) && C::inputs == 1)
     return planes<C, T>;
   else
     return nullptr;
@@ -112,8 +114,10 @@ constexpr auto plane_maker() -> void (*)(const Planes&) {
 
 template <class C, class T>
 HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
-  return {lines<C, T>,      rows<C, T>,     merger<C, T>(),      finish,
-          sweep_line<C, T>, joiner<C, T>(), plane_maker<C, T>(), parts};
+  Kernels result{lines<C, T>,      rows<C, T>,     merger<C, T>(),      finish,
+                 sweep_line<C, T>, joiner<C, T>(), plane_maker<C, T>(), parts};
+  result.small = makes_small<C, T>;
+  return result;
 }
 
 template <class R, class T>

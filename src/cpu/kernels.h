@@ -102,6 +102,7 @@ struct Kernels {
   int parts = 0;
   // Only where sums can be tame: widens [low, high] to the elements of a line; high becomes NaN if one is not finite.
   void (*range)(const void* line, std::int64_t n, double& low, double& high) = nullptr;
+  bool small = false;  // whether `planes` makes small ones
 };
 
 /// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type or role.

@@ -274,7 +274,8 @@ class RegularLine {
       const bool plain = pass_.axis->dilation == 1 && packs_;
       if (plain && pass_.axis->size == 2) return make_short<2>(rows, from, to);
       if (plain && pass_.axis->size == 3) return make_short<3>(rows, from, to);
-      if (plain && pass_.axis->size == 5) return make_short<5>(rows, from, to);
+      if constexpr (Stride == 1)
+        if (plain && pass_.axis->size == 5) return make_short<5>(rows, from, to);
     }
     make(rows, from, to);
     return true;
@@ -422,15 +423,6 @@ class RegularLine {
   Border low_border_, high_border_;
 };
 
-/// Part of a pack of cells `at` so many cells from the line's begin: those outside change nothing.
-template <class C, class T>
-HWY_NOINLINE auto part_of_pack(const T* line, std::int64_t at, std::int64_t n) {
-  using A = typename LaneOf<typename C::N>::type;
-  const std::int64_t L = lanes<A>();
-  const Cut<1, T> cut(HWY_MIN(HWY_MAX(-at, 0), L), HWY_MIN(HWY_MAX(n - at, 0), L));
-  return select(cut.inside, load_between(line + at, cut.low), broadcast<A>(C::template neutral<A>()));
-}
-
 /// Three cells, two apart, or two that begin at an odd place: a line is split into its even and its odd cells, each
 /// read once, and a window's first or last cell comes from the pack before or after.
 template <int Size, class C, class T>
@@ -442,39 +434,49 @@ class PairedLine {
   };
 
  public:
-  HWY_INLINE PairedLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass), L_(lanes<A>()) {
-    const std::int64_t n = pass.axis->n, low = pass.axis->low;
-    tail_ = n / (2 * L_) * L_;
-    is_simple_ = (low == 0 || low == 1) && pass.end <= tail_ + L_ && loads_masked<T>;
-    const std::int64_t rest = n - 2 * tail_, half = HWY_MIN(rest, L_);
+  /// Whether only the last pack of a line may reach over an end.
+  static HWY_INLINE bool applies(const Pass& pass) {
+    const Axis& axis = *pass.axis;
+    const std::int64_t L = lanes<A>();
+    return loads_masked<T> && axis.stride == 2 && axis.size == Size && axis.dilation == 1 && pass.fold == 1 &&
+           (axis.low == 1 || (axis.low == 0 && Size == 3)) && pass.begin % L == 0 && pass.end <= tail_of(axis) + L;
+  }
+  HWY_INLINE PairedLine(const C& carry, const Pass& pass)
+      : carry_(carry), pass_(pass), L_(lanes<A>()), tail_(tail_of(*pass.axis)) {
+    const std::int64_t rest = pass.axis->n - 2 * tail_, half = HWY_MIN(rest, L_);
     tail_cells_[0] = Cut<1, T>(0, half);
     tail_cells_[1] = Cut<1, T>(0, rest - half);
   }
 
-  /// Outputs [from, to). True if it met NaN, as far as it knows.
+  /// Outputs [from, to). True if it met NaN.
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     bool any = false;
-    const bool simple = is_simple_ && from % L_ == 0;
     for (std::int64_t row = 0;; ++row) {
-      if (HWY_LIKELY(simple)) row = make_simple(rows, row, from, to);
-      if (row >= rows.count) return any;
+      row = make(Calm<C>::of(carry_), rows, row, from, to);
+      if (HWY_LIKELY(row >= rows.count)) return any;
       any = true;
-      make(rows.src + row * rows.src_row, from, to, rows.dst + row * rows.dst_row);
+      if constexpr (Calm<C>::differs)
+        make(carry_, Rows<T, A>{rows.src + row * rows.src_row, rows.dst + row * rows.dst_row}, 0, from, to);
     }
   }
 
  private:
-  /// Rows from `row` on, where only the last pack of a line may reach over an end. Ends after a row with NaN, which
-  /// has to be made anew, and says which that was.
-  HWY_NOINLINE std::int64_t make_simple(const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
-                                        std::int64_t to) const {
+  /// The first output whose pack may reach over the end.
+  static HWY_INLINE std::int64_t tail_of(const Axis& axis) { return axis.n / (2 * lanes<A>()) * lanes<A>(); }
+
+  /// Rows from `row` on, up to and with the first that has NaN, and says which that was.
+  template <class Q>
+  HWY_NOINLINE std::int64_t make(const Q& carry, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
+                                 std::int64_t to) const {
     const Rows<T, A> all = rows;
     for (; row < all.count; ++row)
-      if (HWY_UNLIKELY(make_simple(all.src + row * all.src_row, from, to, all.dst + row * all.dst_row))) break;
+      if (HWY_UNLIKELY(make_row(carry, all.src + row * all.src_row, from, to, all.dst + row * all.dst_row))) break;
     return row;
   }
-  HWY_INLINE bool make_simple(const T* line, std::int64_t from, std::int64_t to, A* dst) const {
-    const auto carry = Calm<C>::of(carry_);
+  template <class Q>
+  HWY_INLINE bool make_row(const Q& like, const T* line, std::int64_t from, std::int64_t to, A* dst) const {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
     const std::int64_t L = L_, n = pass_.axis->n, tail = tail_, scale = pass_.id_scale, plane = pass_.dst_plane;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
@@ -495,9 +497,9 @@ class PairedLine {
     };
     if (pass_.axis->low == 1) {
       Pack<A> before = from > 0 ? load_every(line + 2 * from - 1) : nothing;
-      if constexpr (Calm<C>::differs) watch.add(before, before);
+      if constexpr (Q::is_calm) watch.add(before, before);
       each_pack([&](const Cells& now) CENOTE_INLINED {
-        if constexpr (Calm<C>::differs) watch.add(now.even, now.odd);
+        if constexpr (Q::is_calm) watch.add(now.even, now.odd);
         State state = carry.combine(carry.lift(slide<last>(before, now.odd), 0), carry.lift(now.even, scale));
         if constexpr (Size == 3) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
         carry.store_state(state, dst + (o - from), plane);
@@ -507,7 +509,7 @@ class PairedLine {
       // The next pack's first cell ends the last window of this one.
       each_pack([&](const Cells& now) CENOTE_INLINED {
         const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : nothing;
-        if constexpr (Calm<C>::differs) watch.add(now.even, now.odd), watch.add(after, after);
+        if constexpr (Q::is_calm) watch.add(now.even, now.odd), watch.add(after, after);
         const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
         carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)), dst + (o - from),
                           plane);
@@ -520,74 +522,9 @@ class PairedLine {
     return {{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
   }
 
-  HWY_NOINLINE void make(const T* line, std::int64_t from, std::int64_t to, A* dst) const {
-    const C carry = carry_;
-    // Copies, since a stored pack might alias the originals.
-    const std::int64_t L = lanes<A>(), n = pass_.axis->n, low = pass_.axis->low, shift = low >> 1;
-    const std::int64_t scale = pass_.id_scale, plane = pass_.dst_plane;
-    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
-    const auto read_pack = [=](std::int64_t at) CENOTE_INLINED {
-      if (at >= 0 && at + L <= n) return load(line + at);
-      return at >= n || at + L <= 0 ? nothing : part_of_pack<C>(line, at, n);
-    };
-    // Pairs of cells for outputs from o on; those from `inside` up to `outside` lie on the line.
-    const auto whole = [=](std::int64_t o) CENOTE_INLINED {
-      const T* p = line + 2 * (o - shift);
-      return split(kept(load(p)), kept(load(p + L)));
-    };
-    const auto part = [=](std::int64_t o)
-                          CENOTE_INLINED { return split(read_pack(2 * (o - shift)), read_pack(2 * (o - shift) + L)); };
-    const std::int64_t inside = HWY_MAX(from, shift), outside = HWY_MIN(to, n / 2 + shift - L + 1);
-    constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
-    const auto single = [=](std::int64_t at)
-                            CENOTE_INLINED { return at >= 0 && at < n ? load_every(line + at) : nothing; };
-    std::int64_t o = from;
-    // Calls make(how to read a pack) for every pack of outputs, o being its first, the last of which overlaps the one
-    // before it where that is possible; fresh() comes before each that does not follow on another. No function is
-    // called between whole ones: they stay in registers.
-    const auto each_pack = [&](const auto& fresh, const auto& make) CENOTE_INLINED {
-      fresh();
-      while (o < to) {
-        for (; o >= inside && o + L <= to && o < outside; o += L) make(whole);
-        if (o >= to) return;
-        if (o > from && to - L >= inside && to - L < outside) {
-          o = to - L;
-          fresh();
-          return make(whole);
-        }
-        make(part);
-        o += L;
-      }
-    };
-    if (low & 1) {
-      Pack<A> before;
-      const auto fresh = [&]() CENOTE_INLINED { before = single(2 * (o - shift) - 1); };
-      each_pack(fresh, [&](const auto& read) CENOTE_INLINED {
-        const Cells now = read(o);
-        State state = carry.combine(carry.lift(slide<last>(before, now.odd), 0), carry.lift(now.even, scale));
-        if constexpr (Size == 3) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
-        carry.store_state(state, dst + (o - from), plane);
-        before = now.odd;
-      });
-    } else if constexpr (Size == 3) {
-      // The next pack's first cell ends the last window of this one.
-      each_pack([]() CENOTE_INLINED {},
-                [&](const auto& read) CENOTE_INLINED {
-                  const Cells now = read(o);
-                  const Pack<A> after = single(2 * (o + L - shift));
-                  const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
-                  carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)),
-                                    dst + (o - from), plane);
-                });
-    }
-    if constexpr (C::is_winner) renumber(pass_, from, to, 1, dst);
-  }
-
   const C& carry_;
   const Pass& pass_;
-  const std::int64_t L_;
-  std::int64_t tail_;  // the first output whose pack may reach over the end
-  bool is_simple_;
+  const std::int64_t L_, tail_;
   Cut<1, T> tail_cells_[2];
 };
 
@@ -619,9 +556,8 @@ HWY_INLINE void with_line(const C& carry, const Pass& pass, const Use& use) {
   const bool regular = !axis.irregular();
   if (regular && axis.stride == 1) return use(RegularLine<1, C, T>(carry, pass));
   if constexpr (C::has_neutral && C::inputs == 1) {
-    const bool paired = regular && axis.stride == 2 && axis.dilation == 1 && pass.fold == 1;
-    if (paired && axis.size == 3) return use(PairedLine<3, C, T>(carry, pass));
-    if (paired && axis.size == 2 && axis.low % 2 != 0) return use(PairedLine<2, C, T>(carry, pass));
+    if (regular && PairedLine<3, C, T>::applies(pass)) return use(PairedLine<3, C, T>(carry, pass));
+    if (regular && PairedLine<2, C, T>::applies(pass)) return use(PairedLine<2, C, T>(carry, pass));
   }
   if (regular && axis.stride == 2) return use(RegularLine<2, C, T>(carry, pass));
   const std::int64_t long_enough = axis.out < lanes<A>() ? least_across : 2 * lanes<A>();

@@ -284,6 +284,10 @@ struct LiftsAsIs<Carry<Sum, A>> {
   static constexpr bool value = true;
 };
 
+/// Whether there are kernels for small planes: not for halves, since each set costs time to compile.
+template <class C, class T>
+constexpr bool makes_small = LiftsAsIs<C>::value&& std::is_same_v<T, Lane<T>>;
+
 /// Small planes whose windows lie at every place: a plane with its padding is one long line, swept along and across.
 /// Rows are whole packs, so that no sweep writes behind them.
 template <class C, class T>
@@ -372,7 +376,7 @@ class SmallPlanes {
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
-  if constexpr (LiftsAsIs<C>::value)
+  if constexpr (makes_small<C, T>)
     if (call.small) return SmallPlanes<C, T>(carry, call).run();
   if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
   if (call.line.work) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
