@@ -91,11 +91,16 @@ void Block::make_ring(int l) {
   ring.plane = ring.capacity * ring.stride + slack_lanes();
   ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
   ring.held = reinterpret_cast<std::int64_t*>(scratch_.take(ring.capacity * 8));
+  ring.phases = 0;
   if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
-  std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
   const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
-  ring.sweep =
-      RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped, nan_, sums);
+  ring.phases = axis.dilation;
+  ring.sweeps = reinterpret_cast<RowSweep*>(scratch_.take(ring.phases * static_cast<std::int64_t>(sizeof(RowSweep))));
+  for (std::int64_t phase = 0; phase < ring.phases; ++phase) {
+    std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
+    new (ring.sweeps + phase) RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l),
+                                       grouped, nan_, phase, sums);
+  }
 }
 
 void Block::tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
@@ -236,11 +241,13 @@ void Block::merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from
                             ring.origin, ring.plane, to - from, target, dst_step, dst_plane, 1, 0, 0,
                             run_.emitter.id_scale(l), params_});
   };
-  if (!ring.sweep.active()) return fold(begin, end, dst);
+  if (ring.phases == 0) return fold(begin, end, dst);
   for (std::int64_t o = begin; o < end; ++o) {
     std::byte* target = dst + (o - begin) * dst_step * run_.lane_bytes;
-    if (from == 0) ring.sweep.advance(ring, o);
-    if (!ring.sweep.write(from, to, target, dst_plane)) fold(o, o + 1, target);
+    const std::int64_t phase = (o * axis(l).stride - axis(l).low) % ring.phases;
+    RowSweep& sweep = ring.sweeps[phase < 0 ? phase + ring.phases : phase];
+    if (from == 0) sweep.advance(ring, o);
+    if (!sweep.write(from, to, target, dst_plane)) fold(o, o + 1, target);
   }
 }
 

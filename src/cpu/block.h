@@ -78,12 +78,13 @@ struct Ring : RowsOfStates {
   std::int64_t together = 1;     // those whose rows are there at the same time
   std::int64_t* held = nullptr;  // the position in each slot
   bool carries = false;          // rows outlive the chunk of outputs they were made for
-  RowSweep sweep{};              // active where windows are long
+  RowSweep* sweeps = nullptr;    // where windows are long, one for each phase of a dilated axis
+  std::int64_t phases = 0;
 
   void clear() {
     if (carries) std::fill(held, held + capacity, std::int64_t{-1});
     origin = 0;
-    sweep.clear();
+    for (std::int64_t i = 0; i < phases; ++i) sweeps[i].clear();
   }
 };
 

@@ -28,7 +28,8 @@ struct RowsOfStates {
 /// Blocks are as long as a window and lie at multiples of that, whatever is asked for, so that sums do not depend on
 /// where work is cut. The rows of a block become the folds from each of them to its end, in place; those of the next
 /// are added up as windows reach them. Unless a reducer picks, that is done in groups of rows, which keeps the error of
-/// sums small.
+/// sums small. The rows of a dilated axis that windows of one phase hold, those from `phase` on, are a dense axis of
+/// their own: it has a sweep of its own, and positions count those rows alone.
 class RowSweep {
  public:
   /// Memory for sums, in lanes: of `len` states in each of `parts` planes.
@@ -36,11 +37,13 @@ class RowSweep {
 
   RowSweep() = default;
   RowSweep(const Kernels& kernels, const Params& params, const Axis& axis, std::int64_t len, std::int64_t lane_bytes,
-           std::int64_t id_scale, bool grouped, const bool& nan, std::byte* memory)
+           std::int64_t id_scale, bool grouped, const bool& nan, std::int64_t phase, std::byte* memory)
       : join_(kernels.join),
         nan_(&nan),
         params_(params),
         axis_(axis),
+        phase_(phase),
+        n_(axis.n > phase ? (axis.n - phase - 1) / axis.dilation + 1 : 0),
         len_(len),
         plane_(len + slack),
         bytes_(lane_bytes),
@@ -52,7 +55,6 @@ class RowSweep {
       next += kernels.parts * plane_ * bytes_;
     }
   }
-  bool active() const { return join_ != nullptr; }
   /// Forgets all rows.
   void clear() {
     block_ = INT64_MIN;
@@ -61,8 +63,8 @@ class RowSweep {
 
   /// Gets ready for the window of output o; rows that it needs are there, and outputs come in ascending order.
   void advance(const RowsOfStates& rows, std::int64_t o) {
-    const std::int64_t start = o * axis_.stride - axis_.low, k = axis_.size;
-    const std::int64_t first = std::max<std::int64_t>(start, 0), last = std::min(start + k, axis_.n);
+    const std::int64_t start = start_of(o), k = axis_.size;
+    const std::int64_t first = std::max<std::int64_t>(start, 0), last = std::min(start + k, n_);
     parts_ = 0;
     if (first >= last) return;
     const std::int64_t block = start >= 0 ? start / k : -1, edge = (block + 1) * k;
@@ -70,7 +72,7 @@ class RowSweep {
       block_ = block;
       reached_ = edge;
       has_rest_ = has_total_ = false;
-      if (block >= 0) make_ends(rows, first, std::min(edge, axis_.n));
+      if (block >= 0) make_ends(rows, first, std::min(edge, n_));
     }
     for (; reached_ < last; ++reached_) add(rows, reached_, edge);
     if (start >= 0) use(at(rows, first), rows.plane, 0);
@@ -95,8 +97,13 @@ class RowSweep {
     std::int64_t plane, behind;
   };
 
+  /// Where the window of output o begins.
+  std::int64_t start_of(std::int64_t o) const {
+    const std::int64_t start = o * axis_.stride - axis_.low;
+    return axis_.dilation == 1 ? start : (start - phase_) / axis_.dilation;
+  }
   std::byte* at(const RowsOfStates& rows, std::int64_t p) const {
-    return rows.base + rows.slot(p) * rows.stride * bytes_;
+    return rows.base + rows.slot(p * axis_.dilation + phase_) * rows.stride * bytes_;
   }
   void use(const std::byte* row, std::int64_t plane, std::int64_t behind) { part_[parts_++] = {row, plane, behind}; }
   void join(const std::byte* a, std::int64_t a_plane, const std::byte* b, std::int64_t b_plane, std::int64_t behind,
@@ -140,6 +147,7 @@ class RowSweep {
   const bool* nan_ = nullptr;  // whether any row may hold NaN
   Params params_{};
   Axis axis_{};
+  std::int64_t phase_ = 0, n_ = 0;
   std::int64_t len_ = 0, plane_ = 0, bytes_ = 0, id_scale_ = 0, group_ = 0;
   std::byte *front_ = nullptr, *whole_ = nullptr;  // the group under way from behind, and the groups after it
   std::byte *rest_ = nullptr, *total_ = nullptr;   // the group under way, and the groups before it

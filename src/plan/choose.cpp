@@ -22,7 +22,6 @@ bool Algorithm::sweeps(const Axis& axis, bool innermost) const noexcept {
   // Windows of more than twice the axis are mostly padding.
   if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
     return false;
-  if (!innermost && axis.dilation > 1) return false;
   if (sweep == Sweep::always) return true;
   return axis.size / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
 }
