@@ -196,7 +196,12 @@ void Block::fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end
   // Only where windows begin in order: those of a dilated transposed axis do not.
   if (ring.carries && !a.irregular()) ring.approach(from);
   if (a.irregular()) return make(l, x, from, to);
-  if (a.dilation == 1 && a.stride <= a.size) return make(l, x, from, to);
+  if (a.dilation == 1 && a.stride <= a.size) {
+    // Windows come in order: looking at every row of each would cost as much as long windows do.
+    const std::int64_t missing = ring.carries ? std::max(from, ring.reached) : from;
+    ring.reached = std::max(ring.reached, to);
+    return missing < to ? make(l, x, missing, to) : void();
+  }
   for (std::int64_t o = begin; o < end; ++o) {
     const Axis::Span span = a.span(o);
     if (a.dilation == 1)
@@ -224,13 +229,24 @@ void Block::make(int l, const std::byte* x, std::int64_t from, std::int64_t to) 
     std::byte* dst = ring.base + slot * ring.stride * run_.lane_bytes;
     if (stop == p)
       ++stop;
-    else if (l + 1 == last_)
+    else if (l + 1 == last_) {
       first_pass(x + p * step, stop - p, loop(l).x, tile_begin_, tile_end_, dst, ring.stride, ring.plane);
-    else
+      // Joining rows of long windows takes so long that memory would idle.
+      if (ring.phases > 0) expect(x + stop * step);
+    } else {
       for (std::int64_t i = p; i < stop; ++i)
         level(l + 1, x + i * step, dst + (i - p) * ring.stride * run_.lane_bytes, ring.plane);
+    }
     p = stop;
   }
+}
+
+void Block::expect(const std::byte* row) const {
+  const Axis& line = axis(last_);
+  const auto [from, to] = reach(line, tile_begin_, tile_end_);
+  if (loop(last_).x != len_) return;
+  for (std::int64_t i = from * len_ * run_.read_bytes; i < to * len_ * run_.read_bytes; i += 64)
+    __builtin_prefetch(row + i, 0, 2);
 }
 
 void Block::merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, std::byte* dst,

@@ -55,11 +55,10 @@ inline bool folds(const Axis& axis) {
          axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
 }
 
-/// Lanes of a row of a small plane with the padding that its windows reach, in whole packs; and rows of it.
+/// Lanes of a row of a small plane with the padding that its windows reach, in whole packs.
 inline std::int64_t small_width(const Axis& line, std::int64_t pack) {
   return ceil_div(line.out + line.size - 1, pack) * pack;
 }
-inline std::int64_t small_height(const Axis& across) { return across.out + across.size - 1; }
 
 /// Equal pieces of [0, n), none longer than `most`.
 struct Pieces {
@@ -78,12 +77,13 @@ struct Ring : RowsOfStates {
   std::int64_t together = 1;     // those whose rows are there at the same time
   std::int64_t* held = nullptr;  // the position in each slot
   bool carries = false;          // rows outlive the chunk of outputs they were made for
+  std::int64_t reached = 0;      // rows before this are made or not wanted any more; of dense windows only
   RowSweep* sweeps = nullptr;    // where windows are long, one for each phase of a dilated axis
   std::int64_t phases = 0;
 
   void clear() {
     if (carries) std::fill(held, held + capacity, std::int64_t{-1});
-    origin = 0;
+    origin = reached = 0;
     for (std::int64_t i = 0; i < phases; ++i) sweeps[i].clear();
   }
 };
@@ -139,6 +139,8 @@ class Block {
   void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end);
   /// Makes the rows of positions [from, to) that are not there, as many at a time as lie side by side in the ring.
   void make(int l, const std::byte* x, std::int64_t from, std::int64_t to);
+  /// Asks memory for what the tile needs of one more row.
+  void expect(const std::byte* row) const;
   /// Outputs [begin, end) of level l, lanes [from, to) of each. A sweep goes from output to output, all lanes of one
   /// before the next.
   void merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, std::byte* dst,

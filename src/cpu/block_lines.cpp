@@ -44,8 +44,8 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   std::int64_t rows = call.folded ? 0 : ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
   if (run_.small) {
     call.piece = small_width(along, slack_lanes());
-    const std::int64_t plane = small_height(across) * call.piece;
-    rows = 3 * (plane + small_plane_slack);
+    const std::int64_t plane = across.n * call.piece;
+    rows = 3 * (plane + small_plane_slack) + plane_piece + across.out * along.out;
     work_lanes_ = 24 * slack_lanes() + plane;
     work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
   } else if (run_.joined) {

@@ -44,13 +44,17 @@ struct Pass {
 inline constexpr std::int64_t sweep_rows = 6;
 
 /// Two rows of states made one: the cells of b come after those of a, and their numbers are b_id higher. b may be null.
+/// Or three: c, whose numbers are c_id higher than those of b, is first joined to b, in place.
 struct Join {
-  const void *a, *b;
+  const void* a;
+  void* b;
   std::int64_t a_plane, b_plane, b_id;
   void* dst;
   std::int64_t dst_plane, len;
   Params params;
   bool calm = false;  // none of the cells is NaN
+  const void* c = nullptr;
+  std::int64_t c_plane = 0, c_id = 0;
 };
 
 /// Turns states into values.

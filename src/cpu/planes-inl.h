@@ -288,8 +288,41 @@ struct LiftsAsIs<Carry<Sum, A>> {
 template <class C, class T>
 constexpr bool makes_small = LiftsAsIs<C>::value&& std::is_same_v<T, Lane<T>>;
 
-/// Small planes whose windows lie at every place: a plane with its padding is one long line, swept along and across.
-/// Rows are whole packs, so that no sweep writes behind them.
+/// What has been folded so far, of rows one after the other: where rounding adds up, in groups.
+template <class Q>
+class Tally {
+  using State = typename Q::State;
+
+ public:
+  explicit HWY_INLINE Tally(const Q& carry, const State& nothing) : carry_(carry), group_(nothing), whole_(nothing) {}
+  /// One more row, behind the others or before them.
+  template <bool Before>
+  HWY_INLINE State add(const State& row) {
+    if constexpr (Repeats<Q>::value) return group_ = join<Before>(group_, row);
+    if (size_ == group_cells) {
+      whole_ = join<Before>(whole_, group_);
+      group_ = row;
+      size_ = 0;
+    } else {
+      group_ = join<Before>(group_, row);
+    }
+    ++size_;
+    return join<Before>(whole_, group_);
+  }
+
+ private:
+  template <bool Before>
+  HWY_INLINE State join(const State& a, const State& b) const {
+    return Before ? carry_.combine(b, a) : carry_.combine(a, b);
+  }
+  const Q& carry_;
+  State group_, whole_;
+  std::int64_t size_ = 0;
+};
+
+/// Small planes whose windows lie at every place: their rows with padding are one long line, which is swept; windows
+/// across are the end of one block of rows and the beginning of the next. Rows are whole packs, so that no sweep
+/// writes behind them.
 template <class C, class T>
 class SmallPlanes {
   using A = typename LaneOf<typename C::N>::type;
@@ -298,16 +331,14 @@ class SmallPlanes {
   HWY_INLINE SmallPlanes(const C& carry, const Planes& call)
       : carry_(carry), call_(call), line_(*call.line.axis), across_(*call.across), outlet_(call) {
     width_ = call.piece;
-    height_ = across_.out + across_.size - 1;
     // Columns and rows that some window reaches.
     columns_ = HWY_MIN(line_.n, line_.out + line_.size - 1 - line_.low);
-    rows_ = HWY_MIN(across_.n, height_ - across_.low);
-    const std::int64_t room = height_ * width_ + cpu::small_plane_slack;
+    rows_ = HWY_MIN(across_.n, across_.out + across_.size - 1 - across_.low);
+    const std::int64_t room = across_.n * width_ + cpu::small_plane_slack;
     cells_ = static_cast<A*>(call.ring);
     swept_ = cells_ + room;
-    sums_ = swept_ + room;
-    for (A* part : {cells_, swept_})
-      for (std::int64_t i = 0; i < room; i += lanes<A>()) store(broadcast<A>(C::template neutral<A>()), part + i);
+    ends_ = swept_ + room;
+    for (std::int64_t i = 0; i < room; i += lanes<A>()) store(broadcast<A>(C::template neutral<A>()), cells_ + i);
   }
   HWY_NOINLINE void run() {
     const auto* src = static_cast<const T*>(call_.line.src);
@@ -318,14 +349,10 @@ class SmallPlanes {
         outlet_.move(held, dst);
         held = 0;
       }
-      const bool nan = copy(src);
-      nan ? sweep(carry_) : sweep(Calm<C>::of(carry_));
-      for (std::int64_t o = 0; o < across_.out; ++o) {
-        A* states = outlet_.states() + held;
-        for (std::int64_t i = 0; i < line_.out; i += lanes<A>()) store(load(sums_ + o * width_ + i), states + i);
-        held += line_.out;
-        if (held >= cpu::plane_piece) held = outlet_.write_lines(held);
-      }
+      A* states = outlet_.states() + held;
+      copy(src) ? make(carry_, states) : make(Calm<C>::of(carry_), states);
+      held += across_.out * line_.out;
+      if (held >= cpu::plane_piece) held = outlet_.write_lines(held);
     }
     outlet_.move(held, nullptr);
   }
@@ -334,7 +361,7 @@ class SmallPlanes {
   /// The cells of one plane into its padding. True if some are NaN.
   HWY_INLINE bool copy(const T* src) {
     const std::int64_t L = lanes<A>(), src_row = call_.line.src_row, columns = columns_, width = width_;
-    A* to = cells_ + across_.low * width + line_.low;
+    A* to = cells_ + line_.low;
     NanWatch<A> watch;
     const auto put = [&](Pack<A> cells, A* at) CENOTE_INLINED {
       if constexpr (Calm<C>::differs) watch.add(cells, cells);
@@ -351,26 +378,50 @@ class SmallPlanes {
     return watch.any();
   }
   template <class Q>
-  HWY_NOINLINE void sweep(const Q& carry) {
-    const std::int64_t skipped = across_.low * width_;
+  HWY_NOINLINE void make(const Q& carry, A* states) {
     const std::int64_t places = rows_ * width_;
     const Axis along{places, line_.size, 1, 1, 0, line_.size - 1, places};
     Pass pass = call_.line;
     pass.axis = &along;
     pass.len = 1;
-    LineSweep<Q, A>(carry, pass)(cells_ + skipped, 0, places, swept_ + skipped);
-    const Axis down{height_, across_.size, 1, 1, 0, 0, across_.out};
-    pass.axis = &down;
-    pass.len = width_;
-    LineSweep<Q, A>(carry, pass)(swept_, 0, across_.out, sums_);
+    LineSweep<Q, A>(carry, pass)(cells_, 0, places, swept_);
+    // The last pack of a row runs over into the next row, which is why that comes later.
+    for (std::int64_t i = (line_.out - 1) / lanes<A>() * lanes<A>(); i >= 0; i -= lanes<A>())
+      across(carry, swept_ + i, states + i);
+  }
+  /// One pack of every row of outputs.
+  template <class Q>
+  HWY_INLINE void across(const Q& like, const A* rows, A* states) {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const std::int64_t L = lanes<A>(), k = across_.size, n = rows_, low = across_.low, out = across_.out;
+    const std::int64_t width = width_, step = line_.out;
+    A* const ends = ends_;
+    const auto nothing = carry.lift(broadcast<A>(C::template neutral<A>()), 0);
+    const auto row = [&](std::int64_t p) CENOTE_INLINED { return carry.load_state(rows + p * width, 0, 0); };
+    std::int64_t o = 0;
+    for (std::int64_t edge = low > 0 ? 0 : k; o < out; edge += k) {
+      Tally<Q> before(carry, nothing), behind(carry, nothing);
+      for (std::int64_t p = HWY_MIN(edge, n) - 1; p >= HWY_MAX(edge - k, 0); --p)
+        carry.store_state(before.template add<true>(row(p)), ends + p * L, 0);
+      auto beginning = nothing;
+      std::int64_t reached = edge;
+      for (; o < HWY_MIN(out, edge + low); ++o) {
+        const std::int64_t start = o - low, last = HWY_MIN(start + k, n);
+        for (; reached < last; ++reached) beginning = behind.template add<false>(row(reached));
+        const bool inside = start >= 0 && start < n;
+        carry.store_state(inside ? carry.combine(carry.load_state(ends + start * L, 0, 0), beginning) : beginning,
+                          states + o * step, 0);
+      }
+    }
   }
 
   const C& carry_;
   const Planes& call_;
   const Axis line_, across_;
   Outlet<A> outlet_;
-  std::int64_t width_, height_, columns_, rows_;
-  A *cells_, *swept_, *sums_;
+  std::int64_t width_, columns_, rows_;
+  A *cells_, *swept_, *ends_;
 };
 
 template <class C, class T>

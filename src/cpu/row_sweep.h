@@ -74,7 +74,17 @@ class RowSweep {
       has_rest_ = has_total_ = false;
       if (block >= 0) make_ends(rows, first, std::min(edge, n_));
     }
-    for (; reached_ < last; ++reached_) add(rows, reached_, edge);
+    more_ = nullptr;
+    for (; reached_ < last; ++reached_) {
+      // The last row is added as the output is written.
+      if (reached_ + 1 == last && start >= 0 && has_rest_ && group_ == INT64_MAX) {
+        more_ = at(rows, reached_);
+        more_plane_ = rows.plane;
+        more_behind_ = reached_ - edge;
+      } else {
+        add(rows, reached_, edge);
+      }
+    }
     if (start >= 0) use(at(rows, first), rows.plane, 0);
     if (has_total_) use(total_, plane_, edge - first);
     if (has_rest_) use(rest_, plane_, edge - first);
@@ -85,7 +95,8 @@ class RowSweep {
       const Part &a = part_[0], &b = part_[static_cast<std::size_t>(std::min(i + 1, parts_ - 1))];
       const bool joined = i > 0;
       join_({joined ? dst : a.row + from * bytes_, parts_ > 1 ? b.row + from * bytes_ : nullptr,
-             joined ? dst_plane : a.plane, b.plane, b.behind * id_scale_, dst, dst_plane, to - from, params_, !*nan_});
+             joined ? dst_plane : a.plane, b.plane, b.behind * id_scale_, dst, dst_plane, to - from, params_, !*nan_,
+             more_ ? more_ + from * bytes_ : nullptr, more_plane_, more_behind_ * id_scale_});
     }
     return parts_ > 0;
   }
@@ -93,7 +104,7 @@ class RowSweep {
  private:
   static constexpr std::int64_t slack = 64;
   struct Part {
-    const std::byte* row;
+    std::byte* row;
     std::int64_t plane, behind;
   };
 
@@ -105,8 +116,8 @@ class RowSweep {
   std::byte* at(const RowsOfStates& rows, std::int64_t p) const {
     return rows.base + rows.slot(p * axis_.dilation + phase_) * rows.stride * bytes_;
   }
-  void use(const std::byte* row, std::int64_t plane, std::int64_t behind) { part_[parts_++] = {row, plane, behind}; }
-  void join(const std::byte* a, std::int64_t a_plane, const std::byte* b, std::int64_t b_plane, std::int64_t behind,
+  void use(std::byte* row, std::int64_t plane, std::int64_t behind) { part_[parts_++] = {row, plane, behind}; }
+  void join(const std::byte* a, std::int64_t a_plane, std::byte* b, std::int64_t b_plane, std::int64_t behind,
             std::byte* dst, std::int64_t dst_plane) const {
     join_({a, b, a_plane, b_plane, behind * id_scale_, dst, dst_plane, len_, params_, !*nan_});
   }
@@ -153,6 +164,8 @@ class RowSweep {
   std::byte *rest_ = nullptr, *total_ = nullptr;   // the group under way, and the groups before it
   std::int64_t block_ = INT64_MIN, reached_ = 0;
   bool has_rest_ = false, has_total_ = false;
+  const std::byte* more_ = nullptr;  // the last row of the output that was made ready, if it is still to be added
+  std::int64_t more_plane_ = 0, more_behind_ = 0;
   std::array<Part, 3> part_{};
   int parts_ = 0;
 };

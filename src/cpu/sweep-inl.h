@@ -18,16 +18,23 @@ namespace HWY_NAMESPACE {
 
 using cpu::Join;
 
-/// dst = a joined with b, whose cells come after those of a; or a itself.
+/// dst = a joined with b, whose cells come after those of a, and with c; or a itself.
 template <class Q>
 HWY_INLINE void join_rows(const Q& carry, const Join& call) {
   using A = typename LaneOf<typename Q::N>::type;
   // Copies, since a stored pack might alias the originals.
   const std::int64_t a_plane = call.a_plane, b_plane = call.b_plane, dst_plane = call.dst_plane, len = call.len;
   const std::int64_t L = lanes<A>(), id = call.b_id;
-  const A *a = static_cast<const A*>(call.a), *b = static_cast<const A*>(call.b);
-  A* dst = static_cast<A*>(call.dst);
-  if (!b)
+  const std::int64_t c_plane = call.c_plane, c_id = call.c_id;
+  const A *a = static_cast<const A*>(call.a), *c = static_cast<const A*>(call.c);
+  A *b = static_cast<A*>(call.b), *dst = static_cast<A*>(call.dst);
+  if (c)
+    for (std::int64_t i = 0; i < len; i += L) {
+      const auto rest = carry.combine(carry.load_state(b + i, b_plane, 0), carry.load_state(c + i, c_plane, c_id));
+      carry.store_state(rest, b + i, b_plane);
+      carry.store_state(carry.combine(carry.load_state(a + i, a_plane, 0), carry.behind(rest, id)), dst + i, dst_plane);
+    }
+  else if (!b)
     for (std::int64_t i = 0; i < len; i += L)
       carry.store_state(carry.load_state(a + i, a_plane, 0), dst + i, dst_plane);
   else
