@@ -43,22 +43,35 @@ HWY_INLINE typename C::State across(const C& carry, typename C::State state) {
   }
 }
 
-/// One output over several neighbouring cells: lanes run along the cells and are folded at the end. Reducers that pick
-/// would lose the order of equal zeros, so a zero is looked up again.
+/// Several neighbouring cells, lanes running along them: every lane holds the fold of its own. `rest` is what is left
+/// of them behind whole packs.
+template <class R, class T>
+HWY_INLINE auto fold_packs(const Carry<R, Lane<T>>& carry, const T* cells, std::int64_t packs, const Cut<1, T>& rest) {
+  typename Carry<R, Lane<T>>::State all[1];
+  const auto pack = [&](std::int64_t j, int) CENOTE_INLINED {
+    const T* p = cells + j * lanes<T>();
+    if (HWY_LIKELY(j < packs)) return carry.lift(load(p), 0);
+    return choose(rest.inside, carry.lift(load_between(p, rest.low), 0), carry.identity());
+  };
+  fold<1>(carry, packs + (rest.low.to > 0), pack, all);
+  return all[0];
+}
+
+/// Whether zeros that are equal may differ.
+template <class C>
+constexpr bool looks_up_zeros = false;
+template <class R, class A>
+constexpr bool looks_up_zeros<Carry<R, A>> = R::picks&& std::is_floating_point_v<A>;
+
+/// One output over several neighbouring cells: lanes are folded at the end. Reducers that pick would lose the order of
+/// equal zeros, so a zero is looked up again.
 template <class R, class T>
 HWY_INLINE auto fold_across(const Carry<R, Lane<T>>& carry, const T* cells, std::int64_t count) {
   using A = Lane<T>;
-  using State = typename Carry<R, A>::State;
-  const std::int64_t L = lanes<A>(), packs = count / L, rest = count - packs * L;
-  State all[1];
-  const auto pack = [&](std::int64_t j, int) CENOTE_INLINED {
-    if (HWY_LIKELY(j < packs)) return carry.lift(load(cells + j * L), 0);
-    const Cut<1, T> cut(0, rest);
-    return choose(cut.inside, carry.lift(load_between(cells + j * L, cut.low), 0), carry.identity());
-  };
-  fold<1>(carry, packs + (rest > 0), pack, all);
-  State state = across<static_cast<int>(hn::MaxLanes(Tag<A>())) / 2>(carry, all[0]);
-  if constexpr (R::picks && std::is_floating_point_v<A>) {
+  const std::int64_t packs = count / lanes<A>();
+  const Cut<1, T> rest(0, count - packs * lanes<A>());
+  auto state = across<static_cast<int>(hn::MaxLanes(Tag<A>())) / 2>(carry, fold_packs(carry, cells, packs, rest));
+  if constexpr (looks_up_zeros<Carry<R, A>>) {
     if (hn::GetLane(state.part[0].v) == A{0}) {
       std::int64_t j = 0;
       while (hn::GetLane(load_every(cells + j).v) != A{0}) ++j;
@@ -66,6 +79,31 @@ HWY_INLINE auto fold_across(const Carry<R, Lane<T>>& carry, const T* cells, std:
     }
   }
   return state;
+}
+
+/// Of groups of 2 Half lanes, first those of a and then those of b, the lower halves or the upper ones.
+template <int Half, bool Upper, class A>
+HWY_INLINE Pack<A> halves(Pack<A> a, Pack<A> b) {
+  using Raw = decltype(a.v.raw);
+  using Lanes [[gnu::vector_size(sizeof(Raw))]] = A;
+  return [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
+    return Pack<A>{hn::Vec<Tag<A>>{(Raw)__builtin_shufflevector(
+        (Lanes)a.v.raw, (Lanes)b.v.raw, (I / Half * 2 * Half + I % Half + (Upper ? Half : 0))...)}};
+  }
+  (std::make_integer_sequence<int, static_cast<int>(sizeof(Raw) / sizeof(A))>());
+}
+/// The lanes of `Count` packs in one, each by itself and as `across` does it. With as many packs as lanes there is one
+/// lane for each.
+template <int Count, class C, class A>
+HWY_INLINE Pack<A> across_many(const C& carry, const A* packs) {
+  if constexpr (Count == 1) {
+    return load(packs);
+  } else {
+    constexpr int half = static_cast<int>(hn::MaxLanes(Tag<A>())) / Count;
+    const Pack<A> a = across_many<Count / 2>(carry, packs),
+                  b = across_many<Count / 2>(carry, packs + Count / 2 * lanes<A>());
+    return carry.combine({{halves<half, false>(a, b)}}, {{halves<half, true>(a, b)}}).part[0];
+  }
 }
 
 /// One output by itself: at a border, of an adaptive bin, or of a window longer than its step. Lanes run along its
@@ -528,7 +566,8 @@ class PairedLine {
   Cut<1, T> tail_cells_[2];
 };
 
-/// One output after the other: bins, and windows that are long for the outputs there are.
+/// One output after the other: bins, and windows that are long for the outputs there are. Windows of one length that
+/// lie in lines are folded a pack of outputs at a time.
 template <class C, class T>
 class SingleLine {
   using A = typename LaneOf<typename C::N>::type;
@@ -536,14 +575,47 @@ class SingleLine {
  public:
   HWY_INLINE SingleLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
   HWY_NOINLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
-    for (std::int64_t row = 0; row < rows.count; ++row)
-      for (std::int64_t o = from; o < to; ++o)
-        single_output<true>(carry_, pass_, *pass_.axis, rows.src + row * rows.src_row, o,
-                            rows.dst + row * rows.dst_row + (o - from));
+    const std::int64_t width = to - from, all = rows.count * width;
+    std::int64_t done = 0;
+    if constexpr (packs_in_flight<C>() > 1 && C::inputs == 1)
+      if (rows.count == 1 || rows.dst_row == width) done = make_packs(rows, from, to);
+    for (; done < all; ++done) {
+      const std::int64_t row = done / width, o = from + done % width;
+      single_output<true>(carry_, pass_, *pass_.axis, rows.src + row * rows.src_row, o,
+                          rows.dst + row * rows.dst_row + (o - from));
+    }
     return true;
   }
 
  private:
+  /// As many outputs as make whole packs; says how many those are. None where windows differ or may reach over an end.
+  HWY_INLINE std::int64_t make_packs(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    const Axis axis = *pass_.axis;
+    const auto [inside, outside] = axis.interior();
+    if (axis.irregular() || from < inside || to > outside || axis.size < least_across || pass_.fold > 1) return 0;
+    constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
+    const std::int64_t width = to - from, all = rows.count * width / L * L, packs = axis.size / L;
+    const Cut<1, T> rest(0, axis.size - packs * L);
+    const T* line = rows.src + from * axis.stride - axis.low;
+    std::int64_t o = 0;
+    HWY_ALIGN A partial[L * L];
+    for (std::int64_t i = 0; i < all; i += L) {
+      const T* cells[L];
+      for (int g = 0; g < L; ++g) {
+        cells[g] = line + o * axis.stride;
+        store(fold_packs(carry_, cells[g], packs, rest).part[0], partial + g * L);
+        if (++o == width) o = 0, line += rows.src_row;
+      }
+      const Pack<A> sums = across_many<L>(carry_, partial);
+      store(sums, rows.dst + i);
+      if constexpr (looks_up_zeros<C>) {
+        if (HWY_LIKELY(hn::AllFalse(Tag<A>(), (sums == number<Pack<A>>(0)).m))) continue;
+        for (int g = 0; g < L; ++g) carry_.store_one(fold_across(carry_, cells[g], axis.size), rows.dst + i + g, 0);
+      }
+    }
+    return all;
+  }
+
   const C& carry_;
   const Pass& pass_;
 };
