@@ -241,10 +241,11 @@ HWY_INLINE Pack<float> logarithm_of_sum(Pack<float> x) {
   const auto bits = hn::BitCast(whole, x.v);
   const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(whole, 0x3f3504f3)));
   const auto z = hn::Sub(hn::BitCast(tag, hn::Sub(bits, hn::ShiftLeft<23>(n))), hn::Set(tag, 1.0f));
+  constexpr float terms[] = {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+                             -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
   auto sum = hn::Set(tag, 7.0376836292e-2f);
-  for (const float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
-                        2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f})
-    sum = hn::MulAdd(sum, z, hn::Set(tag, c));
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) sum = hn::MulAdd(sum, z, hn::Set(tag, terms[i]));
   const auto square = hn::Mul(z, z), times = hn::ConvertTo(tag, n);
   auto rest = hn::MulAdd(hn::Mul(sum, z), square, hn::Mul(square, hn::Set(tag, -0.5f)));
   // The logarithm of 2 in two parts, the first of which has few digits.
