@@ -188,6 +188,51 @@ TEST(Accuracy, SmoothMaximaDoNotFeelTheirNeighbours) {
   }
 }
 
+TEST(Accuracy, SmoothMaximaOfPlanesDoNotFeelTheirNeighbours) {
+  constexpr std::int64_t rows = 40, columns = 50;
+  const auto cells = hard_sequences(static_cast<std::size_t>(rows * columns))[0];
+  const Window windows[] = {{.size = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+                            {.size = {2, 2}, .stride = {2, 2}},
+                            {.size = {5, 5}, .padding = {2, 2}},
+                            {.size = {13, 13}, .padding = {6, 6}},
+                            {.size = {3, 3}, .dilation = {3, 2}}};
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const Window& window : windows) {
+      for (const SmoothPadding pad : {SmoothPadding::zero, SmoothPadding::ignore}) {
+        Array x = array({rows, columns}, cells);
+        const Array clean = smooth_max_pool(x, window, -2, pad);
+        x.at<float>({20, 33}) = std::numeric_limits<float>::quiet_NaN();
+        const Array y = smooth_max_pool(x, window, -2, pad);
+        std::int64_t same = 0;
+        for (std::int64_t i = 0; i < y.shape()[0]; ++i)
+          for (std::int64_t j = 0; j < y.shape()[1]; ++j) {
+            if (std::isnan(y.at<float>({i, j}))) continue;
+            ++same;
+            ASSERT_EQ(y.at<float>({i, j}), clean.at<float>({i, j})) << target << " window " << &window - windows;
+          }
+        ASSERT_GT(same, clean.size() / 2);
+        ASSERT_LT(same, clean.size());
+      }
+    }
+  }
+}
+
+TEST(Accuracy, SmoothMaximaOfOneCellAreThatCell) {
+  const std::vector<double> cells{1e-3, -3e-5, 0.25, 7, -1e4, 1e-30, 3};
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 1);
+    for (const double beta : {1.0, -3.0, 0.01}) {
+      const Array x = array({7}, cells);
+      const Array alone = smooth_max_pool(x, {.size = {1}}, beta);
+      const Array corners = smooth_max_pool(x, {.size = {2}, .padding = {1}}, beta, SmoothPadding::ignore);
+      for (std::int64_t i = 0; i < 7; ++i) ASSERT_EQ(alone.at<float>({i}), x.at<float>({i})) << target;
+      ASSERT_EQ(corners.at<float>({0}), x.at<float>({0})) << target;
+      ASSERT_EQ(corners.at<float>({7}), x.at<float>({6})) << target;
+    }
+  }
+}
+
 TEST(Accuracy, WeightsOfSmoothMaximaHangOnDifferencesAlone) {
   for (const std::string& target : targets_under_test()) {
     const Machine machine(target, 2);

@@ -1,6 +1,7 @@
 // Rows of a block wait in rings, are merged and finished.
 #include "cpu/block.h"
 
+#include <cmath>
 #include <limits>
 
 #include "reduce/reducers.h"
@@ -35,6 +36,8 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
   const std::byte* x = run_.x + origin.x * run_.read_bytes;
   params_ = run_.plan.params;
+  kernels_ = &run_.kernels;
+  staged_ = run_.staged;
   if (run_.fused) {
     Loop beside;
     if (layout.outer_count > 0) beside = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
@@ -98,33 +101,49 @@ void Block::make_ring(int l) {
   ring.sweeps = reinterpret_cast<RowSweep*>(scratch_.take(ring.phases * static_cast<std::int64_t>(sizeof(RowSweep))));
   for (std::int64_t phase = 0; phase < ring.phases; ++phase) {
     std::byte* sums = scratch_.take(RowSweep::lanes(row, run_.kernels.parts) * run_.lane_bytes);
-    new (ring.sweeps + phase) RowSweep(run_.kernels, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l),
-                                       grouped, nan_, phase, sums);
+    new (ring.sweeps + phase)
+        RowSweep(*kernels_, params_, axis, row, run_.lane_bytes, run_.emitter.id_scale(l), grouped, nan_, phase, sums);
   }
 }
 
 void Block::tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
-  if (!run_.kernels.range || run_.staged) return;
+  if (!run_.kernels.range || run_.staged || !run_.plan.params.crowded) return;
   double low = std::numeric_limits<double>::infinity(), high = -low;
   const auto widen = [&](const auto& self, int l, const std::byte* cells) -> void {
     const auto [first, last] = l == 0       ? std::pair(begin, end)
                                : l == last_ ? std::pair(tile_begin_, tile_end_)
                                             : std::pair(std::int64_t{0}, axis(l).out);
     const auto [from, to] = reach(axis(l), first, last);
-    if (l == last_ && loop(l).x == len_)
+    const bool lines = loop(last_).x == len_;
+    if (l == last_ && lines)
       return from < to ? run_.kernels.range(cells + from * len_ * run_.read_bytes, (to - from) * len_, low, high)
                        : void();
+    const std::int64_t line = axis(last_).n * len_;
+    if (l + 1 == last_ && lines && loop(l).x == line && from < to &&
+        reach(axis(last_), tile_begin_, tile_end_) == std::pair(std::int64_t{0}, axis(last_).n))
+      return run_.kernels.range(cells + from * line * run_.read_bytes, (to - from) * line, low, high);
     for (std::int64_t p = from; p < to; ++p) {
       const std::byte* at = cells + p * loop(l).x * run_.read_bytes;
       l == last_ ? run_.kernels.range(at, len_, low, high) : self(self, l + 1, at);
     }
   };
   widen(widen, 0, x);
+  if (!run_.plan.count) {
+    // Padded cells are zeros, and many of them like one that is larger.
+    double taps = 1;
+    for (const Axis& each : run_.plan.geometry.axes) taps *= static_cast<double>(each.size);
+    const double zeros = std::log(taps) / run_.plan.params.beta;
+    low = std::min({low, 0.0, zeros});
+    high = std::max(high, std::max(0.0, zeros));
+  }
   const auto tamed = [&](auto lane) {
     using N = decltype(lane);
     return scalar::SmoothMax::tamed(run_.plan.params, static_cast<N>(low), static_cast<N>(high));
   };
   params_ = run_.plan.lane_type == Type::f64 ? tamed(double{}) : tamed(float{});
+  // The states that weights hang on hold a cell beside its sum.
+  staged_ = params_.tame && run_.plan.role == Role::value;
+  kernels_ = staged_ ? &run_.sums : &run_.kernels;
 }
 
 void Block::batch(const std::byte* x) {
@@ -253,9 +272,9 @@ void Block::merge(int l, std::int64_t begin, std::int64_t end, std::int64_t from
                   std::int64_t dst_step, std::int64_t dst_plane) {
   Ring& ring = rings_[static_cast<std::size_t>(l)];
   const auto fold = [&](std::int64_t first, std::int64_t last, std::byte* target) {
-    run_.kernels.merge(Pass{&axis(l), first, last, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
-                            ring.origin, ring.plane, to - from, target, dst_step, dst_plane, 1, 0, 0,
-                            run_.emitter.id_scale(l), params_});
+    kernels_->merge(Pass{&axis(l), first, last, ring.base + from * run_.lane_bytes, ring.stride, ring.capacity,
+                         ring.origin, ring.plane, to - from, target, dst_step, dst_plane, 1, 0, 0,
+                         run_.emitter.id_scale(l), params_});
   };
   if (ring.phases == 0) return fold(begin, end, dst);
   for (std::int64_t o = begin; o < end; ++o) {

@@ -94,6 +94,7 @@ struct Run {
   Layout layout;
   const std::byte* x;
   Kernels kernels;
+  Kernels sums;  // of lanes, for what is tame
   Emitter emitter;
   std::int64_t lane_bytes, read_bytes, x_plane;
   bool staged;                // x must be converted or gathered before the kernels can read it
@@ -128,7 +129,7 @@ class Block {
   std::int64_t stage_plane() const { return stage_lanes_ + slack_lanes(); }
   const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
   const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
-  /// Looks whether the cells of some outputs of the outermost level are tame.
+  /// Looks whether the cells of some outputs of the outermost level are tame: then their powers are staged and summed.
   void tame(const std::byte* x, std::int64_t begin, std::int64_t end);
   /// Both levels at once: reduced straight into the stage, several rows at a time where they are short.
   void batch(const std::byte* x);
@@ -165,6 +166,8 @@ class Block {
   std::array<std::int64_t, max_rank> row_lens_{};  // lanes of one row of each level
   std::array<Ring, max_rank> rings_{};
   Params params_;
+  const Kernels* kernels_ = nullptr;  // the run's, or for sums
+  bool staged_ = false;
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;

@@ -96,7 +96,7 @@ void Block::first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row
                        std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) {
   const Axis& axis = this->axis(last_);
   Pass pass = first_pass_of(x, rows, x_row, begin, end, dst, dst_row, dst_plane);
-  if (run_.staged) return staged_pass(pass);
+  if (staged_) return staged_pass(pass);
   const bool lines = run_.layout.inner.extent == 1;
   // Windows that tile a contiguous line exactly do not notice where one row ends and the next begins.
   if (lines && rows > 1 && pass.fold == 1 && !axis.irregular() && x_row == axis.n && dst_row == axis.out &&
@@ -119,15 +119,15 @@ void Block::launch(Pass& pass) {
   pass.work = work_;
   pass.work_lanes = work_lanes_;
   pass.nan = &nan_;
-  if (work_ && pass.axis->size > 1) return run_.kernels.sweep(pass);
-  lines ? run_.kernels.lines(pass) : run_.kernels.rows(pass);
+  if (work_ && pass.axis->size > 1) return kernels_->sweep(pass);
+  lines ? kernels_->lines(pass) : kernels_->rows(pass);
 }
 
 void Block::launch_phases(const Pass& pass) {
   const Axis& axis = *pass.axis;
   const std::int64_t stride = axis.stride, outputs = pass.end - pass.begin;
   const std::int64_t apart = ceil_div(outputs, stride) + 2 * slack_lanes();
-  const std::int64_t row_lanes = run_.kernels.parts * stride * apart;
+  const std::int64_t row_lanes = kernels_->parts * stride * apart;
   const auto mark = scratch_.mark();
   std::byte* phases = scratch_.take(pass.rows * row_lanes * run_.lane_bytes);
   std::byte* woven = scratch_.take((outputs + 2 * stride * slack_lanes()) * run_.lane_bytes);
@@ -143,7 +143,7 @@ void Block::launch_phases(const Pass& pass) {
     launch(part);
   }
   for (std::int64_t row = 0; row < pass.rows; ++row)
-    for (std::int64_t k = 0; k < run_.kernels.parts; ++k) {
+    for (std::int64_t k = 0; k < kernels_->parts; ++k) {
       std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
       interleave(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
                  outputs, woven);
@@ -160,7 +160,10 @@ void Block::staged_pass(Pass pass) {
   const std::int64_t together = axis.adaptive
                                     ? pass.end - pass.begin
                                     : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / apart);
-  for (std::int64_t row = 0; row < pass.rows; ++row)
+  // Several rows at a time where they are short. What runs over the end of one is made good by the next.
+  const std::int64_t row_bytes = std::max<std::int64_t>(1, axis.n * len_ * pass.fold * run_.lane_bytes);
+  const std::int64_t most = together < pass.end - pass.begin ? 1 : std::max<std::int64_t>(1, stage_bytes / row_bytes);
+  for (std::int64_t row = 0; row < pass.rows; row += most)
     for (std::int64_t o = pass.begin; o < pass.end; o += together) {
       const std::int64_t stop = std::min(pass.end, o + together);
       auto [from, to] = reach(axis, o, stop);
@@ -181,29 +184,41 @@ void Block::staged_pass(Pass pass) {
       part.axis = &shifted;
       part.begin = o;
       part.end = stop;
+      part.rows = std::min(most, pass.rows - row);
       gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, part);
       part.dst = dst + (row * pass.dst_row + (o - pass.begin) * len_) * run_.lane_bytes;
-      part.rows = 1;
       launch(part);
       scratch_.release(mark);
     }
 }
 
 void Block::gather(const std::byte* x, std::int64_t count, Pass& pass) {
-  const std::int64_t plane = count * len_ + slack_lanes(), planes = run_.x_plane != 0 ? 2 : 1;
+  const std::int64_t fold = pass.fold, line = count * len_, plane = pass.rows * fold * line + slack_lanes();
+  const std::int64_t planes = run_.x_plane != 0 ? 2 : 1;
   std::byte* cells = scratch_.take(planes * plane * run_.lane_bytes);
   const Type from = run_.plan.type, to = run_.plan.lane_type;
-  const std::int64_t step = pass.step;
+  const bool lines = run_.layout.inner.extent == 1;
+  const std::int64_t step = pass.step, x_row = pass.src_row, fold_step = pass.fold_step;
+  // Where one row ends the next begins: they are one long line.
+  const bool touch = lines && (fold == 1 || fold_step == count * step) && x_row == fold * count * step;
   pass.src = cells;
   pass.src_plane = plane;
   pass.step = len_;
+  pass.src_row = fold * line;
+  pass.fold_step = line;
   for (std::int64_t k = 0; k < planes; ++k, cells += plane * run_.lane_bytes, x += run_.x_plane * run_.read_bytes) {
-    if (run_.layout.inner.extent == 1)
-      convert_line(to, cells, from, x, step, count);
-    else
-      for (std::int64_t i = 0; i < count; ++i)
-        convert_line(to, cells + i * len_ * run_.lane_bytes, from, x + i * step * run_.read_bytes, run_.layout.inner.x,
-                     len_);
+    const std::int64_t rows = touch ? 1 : pass.rows * fold;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      std::byte* dst = cells + i * line * run_.lane_bytes;
+      const std::byte* src = x + (i / fold * x_row + i % fold * fold_step) * run_.read_bytes;
+      if (lines)
+        convert_line(to, dst, from, src, step, touch ? pass.rows * fold * count : count);
+      else
+        for (std::int64_t p = 0; p < count; ++p)
+          convert_line(to, dst + p * len_ * run_.lane_bytes, from, src + p * step * run_.read_bytes,
+                       run_.layout.inner.x, len_);
+    }
+    if (staged_ && params_.tame) run_.kernels.powers(cells, pass.rows * fold * line, params_);
   }
 }
 

@@ -110,6 +110,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
           layout,
           static_cast<const std::byte*>(operands.x.data),
           kernels(read, reducer, plan.role),
+          kernels(plan.lane_type, Reducer::sum, Role::value),
           Emitter(plan, layout, operands, reducer, stream),
           static_cast<std::int64_t>(size_of(plan.lane_type)),
           static_cast<std::int64_t>(size_of(plan.type)),

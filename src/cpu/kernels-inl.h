@@ -30,21 +30,33 @@ void finish(const Finish& call) {
   const A* counts = static_cast<const A*>(call.counts);
   const Pack<A> count = number<Pack<A>>(call.count);
   T* dst = static_cast<T*>(call.dst);
-  const auto value = [=](std::int64_t i) CENOTE_INLINED {
-    return carry.reducer.lower(carry.load_state(src + i, plane, 0), counts ? load(counts + i) : count);
-  };
-  std::int64_t i = 0;
-  if (call.stream && len >= 2 * L) {
-    const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
-    const auto past = reinterpret_cast<std::uintptr_t>(dst) % width;
-    if (past != 0) {
-      store(value(0), dst);
-      i = static_cast<std::int64_t>((width - past) / sizeof(T));
+  const auto write = [&](const auto& lower) CENOTE_INLINED {
+    const auto value = [&](std::int64_t i) CENOTE_INLINED { return lower(src + i, counts ? load(counts + i) : count); };
+    std::int64_t i = 0;
+    if (call.stream && len >= 2 * L) {
+      const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
+      const auto past = reinterpret_cast<std::uintptr_t>(dst) % width;
+      if (past != 0) {
+        store(value(0), dst);
+        i = static_cast<std::int64_t>((width - past) / sizeof(T));
+      }
+      for (; i + L <= len; i += L) stream(value(i), dst + i);
     }
-    for (; i + L <= len; i += L) stream(value(i), dst + i);
-  }
-  for (; i + L <= len; i += L) store(value(i), dst + i);
-  if (i < len) store_first(value(i), dst + i, len - i);
+    for (; i + L <= len; i += L) store(value(i), dst + i);
+    if (i < len) store_first(value(i), dst + i, len - i);
+  };
+  if constexpr (requires { R::tames; })
+    if (call.params.tame)
+      return write([&](const A* p, Pack<A> n) CENOTE_INLINED { return carry.reducer.lower_tame(load(p), n); });
+  write([&](const A* p, Pack<A> n) CENOTE_INLINED { return carry.reducer.lower(carry.load_state(p, plane, 0), n); });
+}
+
+/// Cells become what tame sums are made of.
+template <class R, class A>
+void tame_powers(void* cells, std::int64_t n, const Params& params) {
+  const R reducer(params);
+  A* x = static_cast<A*>(cells);
+  for (std::int64_t i = 0; i < n; i += lanes<A>()) store(reducer.tame_power(load(x + i)), x + i);
 }
 
 template <class T>
@@ -64,6 +76,7 @@ void range(const void* line, std::int64_t n, double& low, double& high) {
   std::int64_t i = 0;
   for (; i + U * L <= n; i += U * L) each<U>([&](int u) CENOTE_INLINED { take(load(x + i + u * L), u); });
   for (; i + L <= n; i += L) take(load(x + i), 0);
+  if (i < n && n >= L) take(load(x + n - L), 0), i = n;
   for (; i < n; ++i) take(load_every(x + i), 0);
   each<U>([&](int u) CENOTE_INLINED {
     least[0] = hn::Min(least[0], least[u]);
@@ -125,7 +138,10 @@ HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
     table.at(Role::value, reducer) = kernels_of<Carry<typename FoldsAs<R>::type, A>, T>(R::parts, finish<R, T>);
-    if constexpr (requires { R::tames; }) table.at(Role::value, reducer).range = range<T>;
+    if constexpr (requires { R::tames; }) {
+      table.at(Role::value, reducer).range = range<T>;
+      table.at(Role::value, reducer).powers = tame_powers<R, A>;
+    }
     if constexpr (R::picks && sizeof(A) >= 4)
       table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
   }

@@ -231,27 +231,45 @@ HWY_NOINLINE Pack<T> logarithm(Pack<T> x) {
   return select((x == highest<Pack<T>>()) | is_nan(x), x, at_zero);
 }
 
-/// Of a number that is neither much below 1 nor infinite; of others it is anything.
-HWY_INLINE Pack<double> logarithm_of_sum(Pack<double> x) { return logarithm(x); }
-/// log(2^n * (1 + z)), z between the roots of 1/2 and 2 less 1; the polynomial is Cephes'. No division, unlike
-/// Highway's.
-HWY_INLINE Pack<float> logarithm_of_sum(Pack<float> x) {
+/// A positive normal number as 2^n * m, m between the roots of 1/2 and 2.
+template <class T>
+HWY_INLINE void split_number(Pack<T> x, Pack<T>& n, Pack<T>& m) {
+  using I = IndexLane<T>;
+  constexpr int digits = std::numeric_limits<T>::digits - 1;
+  const auto bits = hn::BitCast(Tag<I>(), x.v);
+  const auto least = hn::BitCast(Tag<I>(), hn::Set(Tag<T>(), static_cast<T>(0.7071067811865476)));
+  const auto exponent = hn::ShiftRight<digits>(hn::Sub(bits, least));
+  n.v = hn::ConvertTo(Tag<T>(), exponent);
+  m.v = hn::BitCast(Tag<T>(), hn::Sub(bits, hn::ShiftLeft<digits>(exponent)));
+}
+/// log(x * 2^whole) of a positive normal number and a whole one; of others it is anything. The logarithm of 2 comes in
+/// two parts, the first of which has few digits.
+HWY_INLINE Pack<double> scaled_logarithm(Pack<double> x, Pack<double> whole) {
+  Pack<double> n, m;
+  split_number(x, n, m);
+  const auto times = hn::Add(n.v, whole.v);
+  const auto rest = hn::MulAdd(times, hn::Set(Tag<double>(), 1.90821492927058770002e-10), hn::Log(Tag<double>(), m.v));
+  return {hn::MulAdd(times, hn::Set(Tag<double>(), 6.93147180369123816490e-01), rest)};
+}
+/// The polynomial is Cephes'. No division, unlike Highway's.
+HWY_INLINE Pack<float> scaled_logarithm(Pack<float> x, Pack<float> whole) {
   const Tag<float> tag;
-  const Tag<std::int32_t> whole;
-  const auto bits = hn::BitCast(whole, x.v);
-  const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(whole, 0x3f3504f3)));
-  const auto z = hn::Sub(hn::BitCast(tag, hn::Sub(bits, hn::ShiftLeft<23>(n))), hn::Set(tag, 1.0f));
+  Pack<float> n, m;
+  split_number(x, n, m);
+  const auto z = hn::Sub(m.v, hn::Set(tag, 1.0f));
   constexpr float terms[] = {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
                              -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
   auto sum = hn::Set(tag, 7.0376836292e-2f);
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) sum = hn::MulAdd(sum, z, hn::Set(tag, terms[i]));
-  const auto square = hn::Mul(z, z), times = hn::ConvertTo(tag, n);
+  const auto square = hn::Mul(z, z), times = hn::Add(n.v, whole.v);
   auto rest = hn::MulAdd(hn::Mul(sum, z), square, hn::Mul(square, hn::Set(tag, -0.5f)));
-  // The logarithm of 2 in two parts, the first of which has few digits.
   rest = hn::MulAdd(times, hn::Set(tag, -2.12194440e-4f), rest);
   return {hn::MulAdd(times, hn::Set(tag, 0.693359375f), hn::Add(z, rest))};
 }
+/// Of a number that is neither much below 1 nor infinite; of others it is anything.
+HWY_INLINE Pack<double> logarithm_of_sum(Pack<double> x) { return logarithm(x); }
+HWY_INLINE Pack<float> logarithm_of_sum(Pack<float> x) { return scaled_logarithm(x, number<Pack<float>>(0)); }
 
 // Storage: an element type in memory is computed in its lane type.
 template <class T>

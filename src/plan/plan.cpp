@@ -133,6 +133,19 @@ std::optional<double> shared_count(const Plan::Impl& plan) {
   return taps;
 }
 
+// Whether every window holds at least two cells.
+bool crowded(const Geometry& geometry) {
+  std::int64_t least = 1;
+  for (const Axis& axis : geometry.axes) {
+    if (axis.out == 0) return false;
+    // Those at the ends of an axis have the fewest; bins differ by one or two.
+    const std::int64_t fewest =
+        axis.adaptive ? axis.n / axis.out : std::min(axis.span(0).count, axis.span(axis.out - 1).count);
+    least = std::min<std::int64_t>(2, least * std::clamp<std::int64_t>(fewest, 0, 2));
+  }
+  return least >= 2;
+}
+
 std::int64_t total_bytes(const Plan::Impl& plan) {
   const auto size = [](Type type) { return Checked(static_cast<std::int64_t>(size_of(type))); };
   Checked outputs = 1;
@@ -163,6 +176,7 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   if (pooling.indices) plan->role = Role::winner;
   if (pooling.indices) plan->index_type = *pooling.indices == IndexKind::offset ? offset_type(*plan) : Type::i64;
   plan->params = {in_compute_type(pooling.beta, type), in_compute_type(pooling.p, type)};
+  plan->params.crowded = crowded(plan->geometry);
   plan->count = shared_count(*plan);
   plan->divides_late = divides_late(*plan);
   plan->bytes = total_bytes(*plan);

@@ -111,5 +111,12 @@ template <class N>
 CENOTE_SCALAR_FN N logarithm_of_sum(N x) {
   return std::log(x);
 }
+/// log(x * 2^whole) for such a number and a whole one.
+template <class N>
+CENOTE_SCALAR_FN N scaled_logarithm(N x, N whole) {
+  int exponent = 0;
+  const N digits = std::frexp(x, &exponent);
+  return std::log(digits) + (static_cast<N>(exponent) + whole) * static_cast<N>(0.6931471805599453);
+}
 
 }  // namespace cenote::scalar

@@ -12,7 +12,9 @@ inline constexpr int role_count = 5;
 struct Params {
   double beta = 1;
   double p = 2;
-  // Smooth max of cells that lie so near to each other that plain sums hold their powers, in units of 2^origin.
+  // Smooth max where every window holds several cells: a logarithm is accurate enough beside those of their number.
+  bool crowded = false;
+  // The same of cells that lie so near to each other that plain sums hold their powers, in units of 2^origin.
   bool tame = false;
   double origin = 0;
 };

@@ -168,17 +168,17 @@ struct SmoothMax {
   static constexpr bool light = true, tames = true;
   static constexpr Counts counts = Counts::padded;
   CENOTE_FN explicit SmoothMax(const Params& params)
-      : tame(params.tame), narrow(params.beta, params.origin), wide(params.beta, params.origin) {}
+      : crowded(params.crowded), tame(params.tame), narrow(params.beta, params.origin), wide(params.beta, params.origin) {}
 
-  /// The parameters for cells of which low and high are the least and the greatest. Sums come out the same, bit for
-  /// bit, whether they are tame or not.
+  /// The parameters for cells of which low and high are the least and the greatest. Results come out the same, bit for
+  /// bit, whether sums are tame or not.
   template <class N>
   CENOTE_FN static Params tamed(Params params, N low, N high) {
     const SmoothMax reducer(params);
     const N p = reducer.place(low), q = reducer.place(high),
             widest = number<N>(std::numeric_limits<N>::max_exponent * 0.75);
     const N from = reducer.nearest(p), to = reducer.nearest(q);
-    params.tame = all(reducer.whole(p)) && all(reducer.whole(q)) && magnitude(to - from) <= widest;
+    params.tame = params.crowded && all(reducer.whole(p)) && all(reducer.whole(q)) && magnitude(to - from) <= widest;
     params.origin = static_cast<double>((from <= to ? to : from) - reducer.anchor<N>());
     return params;
   }
@@ -189,9 +189,8 @@ struct SmoothMax {
   }
   template <class N>
   CENOTE_FN Parts<N, 2> lift(N x) const {
-    const N p = place(x), power = mantissa(p);
-    if (tame) return {{p, power * two_to_whole(nearest(p) - number<N>(scale<N>().origin))}};
-    return {{p, power}};
+    const N p = place(x);
+    return {{p, tame ? tame_power_at(p) : mantissa(p)}};
   }
   template <class N>
   CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
@@ -211,12 +210,23 @@ struct SmoothMax {
   }
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N n) const {
-    const Parts<N, 2> whole = close(a, n);
-    // Where there are no cells p is infinite, and no logarithm changes that.
-    const N log = logarithm_of_sum(whole.part[1] / mantissa(whole.part[0]));
-    const auto& s = scale<N>();
-    const N above = s.inverse == 0 ? log / number<N>(s.beta) : log * number<N>(s.inverse);
-    return number<N>(s.sign) * (whole.part[0] + above);
+    const Parts<N, 2> cells = close(a, n);
+    const N p = cells.part[0], sum = cells.part[1];
+    if (!crowded) return lower_from(p, sum);
+    const N value = shrunk(scaled_logarithm(sum, nearest(p) - anchor<N>()));
+    return all(whole(p)) ? value : select(whole(p), value, lower_from(p, sum));
+  }
+
+  // Sums that are tame and all that is carried, in units of 2^origin.
+  template <class N>
+  CENOTE_FN N tame_power(N x) const {
+    return tame_power_at(place(x));
+  }
+  template <class N>
+  CENOTE_FN N lower_tame(N sum, N n) const {
+    const auto none = n == lowest<N>();
+    const N padded = all(none) ? sum : select(none, sum, sum + tame_power_at(n / number<N>(scale<N>().beta)));
+    return shrunk(scaled_logarithm(padded, number<N>(scale<N>().origin) - anchor<N>()));
   }
 
   template <class N>
@@ -256,22 +266,22 @@ struct SmoothMax {
   /// n is the logarithm of the number of padded cells: as many zeros are one cell of value n/beta.
   template <class State, class N>
   CENOTE_FN State close(const State& a, N n) const {
-    State whole = a;
-    if (tame) whole.part[1] = a.part[1] * two_to_whole(number<N>(scale<N>().origin) - nearest(a.part[0]));
+    State cells = a;
+    if (tame) cells.part[1] = a.part[1] * two_to_whole(number<N>(scale<N>().origin) - nearest(a.part[0]));
     const auto none = n == lowest<N>();
-    if (all(none)) return whole;
+    if (all(none)) return cells;
     State padded = a;
     padded.part[0] = n / number<N>(scale<N>().beta);
     padded.part[1] = mantissa(padded.part[0]);
     for (int i = 2; i < State::count; ++i) padded.part[i] = number<N>(0);
     if constexpr (State::count == parts)
-      return choose(none, whole, combine_any(whole, padded));
+      return choose(none, cells, combine_any(cells, padded));
     else
-      return choose(none, whole, join(*this, whole, padded));
+      return choose(none, cells, join(*this, cells, padded));
   }
 
  private:
-  bool tame;
+  bool crowded, tame;
   static constexpr double most_whole = 1 << 22, margin = 1 << 11;  // 2^-margin is 0
 
   template <class T>
@@ -339,8 +349,31 @@ struct SmoothMax {
   /// 2^(t(p) - r(p)).
   template <class N>
   CENOTE_FN N mantissa(N p) const {
+    return select(far(p), number<N>(1), near_mantissa(p));
+  }
+  template <class N>
+  CENOTE_FN N near_mantissa(N p) const {
     const N fraction = fused(p, number<N>(scale<N>().high), anchor<N>() - nearest(p));
-    return select(far(p), number<N>(1), two_to_fraction(mul_add(p, number<N>(scale<N>().low), fraction)));
+    return two_to_fraction(mul_add(p, number<N>(scale<N>().low), fraction));
+  }
+  template <class N>
+  CENOTE_FN N tame_power_at(N p) const {
+    return near_mantissa(p) * two_to_whole(nearest(p) - number<N>(scale<N>().origin));
+  }
+  /// The value whose exponent is beta times it, less its sign.
+  template <class N>
+  CENOTE_FN N over_beta(N log) const {
+    const auto& s = scale<N>();
+    return s.inverse == 0 ? log / number<N>(s.beta) : log * number<N>(s.inverse);
+  }
+  template <class N>
+  CENOTE_FN N shrunk(N log) const {
+    return number<N>(scale<N>().sign) * over_beta(log);
+  }
+  /// Exactly p where there is no other cell. Where there is none at all p is infinite, and no logarithm changes that.
+  template <class N>
+  CENOTE_FN N lower_from(N p, N sum) const {
+    return number<N>(scale<N>().sign) * (p + over_beta(logarithm_of_sum(sum / mantissa(p))));
   }
   template <class N>
   CENOTE_LONG_FN Parts<N, 2> far_combine(N p, N p_sum, N q, N q_sum) const {
