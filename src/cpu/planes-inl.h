@@ -184,13 +184,18 @@ class RowLine {
             for (std::int64_t j = 0; j < count; ++j) {
               const A* before = r > 0 ? dst : all.shared ? last : nullptr;
               const auto cell = [&](Pack<A> x, std::int64_t i) CENOTE_INLINED {
+                if (!last) {
+                  auto state = lift(x, all.id + r * all.id_scale + id + j * scale);
+                  if (r + j > 0) state = carry.combine(carry.load_state(dst + i, plane, 0), state);
+                  return carry.store_state(state, dst + i, plane);
+                }
                 auto cells = lift(x, id + j * scale);
                 if (j > 0) cells = carry.combine(carry.load_state(all.spare + i, plane, 0), cells);
                 if (j + 1 < count) return carry.store_state(cells, all.spare + i, plane);
                 auto state = carry.behind(cells, all.id + r * all.id_scale);
                 if (before) state = carry.combine(carry.load_state(before + i, plane, 0), state);
                 carry.store_state(state, dst + i, plane);
-                if (last && r + 1 == all.fold) carry.store_state(cells, last + i, plane);
+                if (r + 1 == all.fold) carry.store_state(cells, last + i, plane);
               };
               const T* q = p + r * all.fold_row + j * step;
               std::int64_t i = 0;
