@@ -175,6 +175,29 @@ Case draw_planes(Reducer reducer) {
   return c;
 }
 
+// Short windows two apart, the next of which begins with the last row of one, or behind it: with winners among ties,
+// infinities and NaN.
+Case draw_pairs(Reducer reducer) {
+  using namespace detail;
+  Case c = draw_planes(reducer);
+  const bool last = c.shape.size() == 4;
+  c.type = one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16});
+  c.data = one_of<Data>({Data::few, Data::unit, Data::special, Data::rare, Data::rare});
+  const auto rows = between(2, 4), size = between(2, 3);
+  Window window{.size = {rows, size}, .allow_empty = true, .channels_last = last};
+  window.stride = Extents{between(rows - 1, rows), 2};
+  window.padding = Padding{{between(0, 1), between(0, 2)}, {between(0, 1), between(0, 2)}};
+  c.pooling.region = window;
+  c.pooling.indices.reset();
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(75)) c.pooling.indices = IndexKind::offset;
+  return c;
+}
+
+TEST(WindowsThatShareARow, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(300, [&] { equals_reference(*rc::gen::exec([&] { return draw_pairs(reducer); })); });
+}
+
 TEST(WholePlanes, EqualTheReference) {
   for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
     check(300, [&] { equals_reference(*rc::gen::exec([&] { return draw_planes(reducer); })); });

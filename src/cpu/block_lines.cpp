@@ -17,7 +17,8 @@ void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const
   call.end = end_;
   call.count = count;
   call.step = beside.x;
-  call.out = run_.emitter.straight(scratch_.take(run_.kernels.parts * call.line.dst_plane * run_.lane_bytes), first);
+  call.out = run_.emitter.straight(
+      static_cast<std::byte*>(call.ring) + run_.kernels.parts * call.line.dst_plane * run_.lane_bytes, first);
   call.out_row = loop(0).y;
   call.out_plane = beside.y;
   call.finish = run_.emitter.finisher();
@@ -63,7 +64,8 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   call.line.by_window = true;
   call.line.fold_id_scale = along.size;
   call.line.nan = &nan_;
-  call.ring = scratch_.take(run_.kernels.parts * call.line.dst_plane * run_.lane_bytes);
+  // The states on their way out lie behind the ring.
+  call.ring = scratch_.take(2 * run_.kernels.parts * call.line.dst_plane * run_.lane_bytes);
   return call;
 }
 

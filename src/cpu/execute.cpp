@@ -59,8 +59,8 @@ bool makes_planes(const Run& run) {
 // Whether rows are so short that all those of a plane are better made as one line: windows tile each exactly.
 bool joins_rows(const Run& run) {
   const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
-  return !run.direct && run.layout.inner.extent == 1 && line.out < least_line && line.low == 0 &&
-         line.n == line.out * line.stride && (line.size - 1) * line.dilation < line.stride &&
+  return !run.direct && run.plan.role == Role::value && run.layout.inner.extent == 1 && line.out < least_line &&
+         line.low == 0 && line.n == line.out * line.stride && (line.size - 1) * line.dilation < line.stride &&
          run.layout.levels[0].x == line.n && across.n < most_small && across.n * line.n <= most_small;
 }
 

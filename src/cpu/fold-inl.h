@@ -72,6 +72,7 @@ struct Carry {
   HWY_INLINE State combine(const State& a, const State& b) const { return reducer.combine(a, b); }
   /// The same state, of cells whose numbers are higher.
   HWY_INLINE State behind(const State& a, std::int64_t) const { return a; }
+  HWY_INLINE State without_first(const State& a, std::int64_t) const { return a; }
   HWY_INLINE State load_state(const A* p, std::int64_t plane, std::int64_t) const {
     State s;
     for (int i = 0; i < R::parts; ++i) s.part[i] = load(p + i * plane);
@@ -124,6 +125,52 @@ struct Carry<Winner<R>, A> {
   }
 };
 
+/// A winner whose number in its window fits a byte.
+template <class R>
+struct ByteWinner {};
+template <class N>
+struct BytePlace {
+  N value;
+  Bytes<typename LaneOf<N>::type> number;
+};
+template <class R, class A>
+struct Carry<ByteWinner<R>, A> {
+  using N = Pack<A>;
+  using State = BytePlace<N>;
+  static constexpr bool is_winner = true, has_neutral = true, is_calm = requires { R::is_calm; };
+  static constexpr int inputs = 1;
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return R::template neutral<Cell>();
+  }
+  R reducer;
+  // Of the state at p, the number is numbers[p - values].
+  A* values;
+  std::uint8_t* numbers;
+  HWY_INLINE Carry(A* values, std::uint8_t* numbers) : reducer(Params{}), values(values), numbers(numbers) {}
+
+  HWY_INLINE State identity() const { return lift(reducer.template identity<N>().part[0], 0); }
+  HWY_INLINE State lift(N x, std::int64_t id) const { return {x, Bytes<A>::all(id)}; }
+  HWY_INLINE State combine(const State& a, const State& b) const {
+    const auto keep = reducer.keeps(a.value, b.value);
+    const Parts<N, 1> x{{a.value}}, y{{b.value}};
+    return {reducer.combine(x, y).part[0], select(keep, a.number, b.number)};
+  }
+  HWY_INLINE State behind(const State& a, std::int64_t id) const { return {a.value, a.number + Bytes<A>::all(id)}; }
+  /// In lane 0 the first cell is none: numbers begin with that of the second.
+  HWY_INLINE State without_first(const State& a, std::int64_t id) const {
+    const Flags<A> second{hn::AndNot(hn::FirstN(Tag<A>(), 1), hn::FirstN(Tag<A>(), hn::Lanes(Tag<A>())))};
+    return {a.value, {hn::Max(a.number.v, select(second, Bytes<A>::all(0), Bytes<A>::all(id)).v)}};
+  }
+  HWY_INLINE State load_state(const A* p, std::int64_t, std::int64_t id) const {
+    return behind({load(p), Bytes<A>::load(numbers + (p - values))}, id);
+  }
+  HWY_INLINE void store_state(const State& s, A* p, std::int64_t) const {
+    store(s.value, p);
+    s.number.store(numbers + (p - values));
+  }
+};
+
 /// Max and min of cells of which none is NaN: simpler, and the same.
 template <bool Largest>
 struct Ordered : Extreme<Largest> {
@@ -158,6 +205,14 @@ struct Calm<Carry<Winner<Extreme<Largest>>, A>> {
   static constexpr bool differs = true;
   static HWY_INLINE Carry<Winner<Ordered<Largest>>, A> of(const Carry<Winner<Extreme<Largest>>, A>&) {
     return Carry<Winner<Ordered<Largest>>, A>(Params{});
+  }
+};
+template <bool Largest, class A>
+requires std::is_floating_point_v<A>
+struct Calm<Carry<ByteWinner<Extreme<Largest>>, A>> {
+  static constexpr bool differs = true;
+  static HWY_INLINE Carry<ByteWinner<Ordered<Largest>>, A> of(const Carry<ByteWinner<Extreme<Largest>>, A>& carry) {
+    return {carry.values, carry.numbers};
   }
 };
 /// The cells of a state that has been lifted.

@@ -252,13 +252,49 @@ HWY_INLINE void whole_packs(const C& carry, const Pass& pass, const LineTaps<Str
   each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + u * L, pass.dst_plane); });
 }
 
-/// Lines of the same shape, and where the outputs of each go.
+/// Lines of the same shape, and where the outputs of each go. Some makers fold several rows into each line of outputs,
+/// and keep the states of the last one for the next line, whose first row it is.
 template <class T, class A>
 struct Rows {
   const T* src;
   A* dst;
   std::int64_t count = 1, src_row = 0, dst_row = 0;
+  std::int64_t fold = 1, fold_row = 0;
+  A* last = nullptr;                  // where the states of the last row are kept, from the first output of all on
+  bool shared = false;                // the states kept there are those of one more row, before src
+  bool doubt = false;                 // some of them may be NaN
+  std::int64_t id = 0, id_scale = 0;  // what the first row adds to its winners' numbers, and each further one
+  A* spare = nullptr;                 // memory for the states of one output of several packs
+
+  /// Line i by itself, of all its rows.
+  HWY_INLINE Rows alone(std::int64_t i) const {
+    Rows one = *this;
+    one.src += i * src_row - shared * fold_row;
+    one.dst += i * dst_row;
+    one.count = 1;
+    one.fold += shared;
+    one.id -= shared * id_scale;
+    one.shared = false;
+    return one;
+  }
 };
+
+/// All lines, by a maker that says at which line it met NaN: those without are simpler, and the others are made anew.
+/// True if there are some.
+template <class C, class Line, class T, class A>
+HWY_INLINE bool make_rows(const Line& line, const C& carry, const Rows<T, A>& rows, std::int64_t from,
+                          std::int64_t to) {
+  bool any = false, doubt = rows.doubt;
+  for (std::int64_t row = 0;; ++row) {
+    if (HWY_LIKELY(!doubt)) row = line.make(Calm<C>::of(carry), rows, row, from, to);
+    if (HWY_LIKELY(row >= rows.count)) return any;
+    if constexpr (Calm<C>::differs) {
+      const bool met = line.make(carry, rows.alone(row), 0, from, to) == 0;
+      doubt = met && rows.last;
+      any |= met;
+    }
+  }
+}
 
 /// Size cells from tap(0) on, joined as longer windows are: two apart in pairs.
 template <int Stride, int Size, class C, class Tap>
@@ -461,9 +497,9 @@ class RegularLine {
   Border low_border_, high_border_;
 };
 
-/// Three cells, two apart, or two that begin at an odd place: a line is split into its even and its odd cells, each
-/// read once, and a window's first or last cell comes from the pack before or after.
-template <int Size, class C, class T>
+/// Windows of two or three cells, two apart: a line is split into its even and its odd cells, each read once, and a
+/// window's first or last cell comes from the pack before or after.
+template <class C, class T>
 class PairedLine {
   using A = typename LaneOf<typename C::N>::type;
   using State = typename C::State;
@@ -475,95 +511,128 @@ class PairedLine {
   /// Whether only the last pack of a line may reach over an end.
   static HWY_INLINE bool applies(const Pass& pass) {
     const Axis& axis = *pass.axis;
-    const std::int64_t L = lanes<A>();
-    return loads_masked<T> && axis.stride == 2 && axis.size == Size && axis.dilation == 1 && pass.fold == 1 &&
-           (axis.low == 1 || (axis.low == 0 && Size == 3)) && pass.begin % L == 0 && pass.end <= tail_of(axis) + L;
+    return axis.stride == 2 && (axis.size == 2 || axis.size == 3) && axis.dilation == 1 && axis.low < 2 &&
+           pass.begin % lanes<A>() == 0 && 2 * last_pack(pass) <= axis.n;
   }
-  HWY_INLINE PairedLine(const C& carry, const Pass& pass)
-      : carry_(carry), pass_(pass), L_(lanes<A>()), tail_(tail_of(*pass.axis)) {
-    const std::int64_t rest = pass.axis->n - 2 * tail_, half = HWY_MIN(rest, L_);
-    tail_cells_[0] = Cut<1, T>(0, half);
-    tail_cells_[1] = Cut<1, T>(0, rest - half);
+  HWY_INLINE PairedLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass), L_(lanes<A>()), cut_(pass.end) {
+    const std::int64_t n = pass.axis->n;
+    if (2 * (last_pack(pass) + L_) <= n) return;
+    cut_ = last_pack(pass);
+    const std::int64_t rest = HWY_MIN(n - 2 * cut_, 2 * L_), half = HWY_MIN(rest, L_);
+    cut_cells_[0] = Cut<1, T>(0, half);
+    cut_cells_[1] = Cut<1, T>(0, rest - half);
   }
 
-  /// Outputs [from, to). True if it met NaN.
+  /// Outputs [from, to), which begin and end as those of RegularLine do. True if it met NaN.
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
-    bool any = false;
-    for (std::int64_t row = 0;; ++row) {
-      row = make(Calm<C>::of(carry_), rows, row, from, to);
-      if (HWY_LIKELY(row >= rows.count)) return any;
-      any = true;
-      if constexpr (Calm<C>::differs)
-        make(carry_, Rows<T, A>{rows.src + row * rows.src_row, rows.dst + row * rows.dst_row}, 0, from, to);
-    }
+    return make_rows(*this, carry_, rows, from, to);
   }
-
- private:
-  /// The first output whose pack may reach over the end.
-  static HWY_INLINE std::int64_t tail_of(const Axis& axis) { return axis.n / (2 * lanes<A>()) * lanes<A>(); }
-
-  /// Rows from `row` on, up to and with the first that has NaN, and says which that was.
+  /// Lines from `row` on, up to and with the first that has NaN, and says which that was.
   template <class Q>
   HWY_NOINLINE std::int64_t make(const Q& carry, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                  std::int64_t to) const {
-    const Rows<T, A> all = rows;
-    for (; row < all.count; ++row)
-      if (HWY_UNLIKELY(make_row(carry, all.src + row * all.src_row, from, to, all.dst + row * all.dst_row))) break;
-    return row;
+    if (pass_.axis->low == 1) return make_from<1, false>(carry, rows, row, from, to);
+    if constexpr (C::is_winner)
+      if (!rows.last && to - from >= L_ && 2 * to <= pass_.axis->n)
+        return make_from<0, true>(carry, rows, row, from, to);
+    return make_from<0, false>(carry, rows, row, from, to);
   }
-  template <class Q>
-  HWY_INLINE bool make_row(const Q& like, const T* line, std::int64_t from, std::int64_t to, A* dst) const {
+
+ private:
+  static HWY_INLINE std::int64_t last_pack(const Pass& pass) {
+    return pass.begin + (pass.end - pass.begin - 1) / lanes<A>() * lanes<A>();
+  }
+
+  /// `Together`: windows share no row and lie inside, so that rows are folded in registers.
+  template <int Low, bool Together, class Q>
+  HWY_INLINE std::int64_t make_from(const Q& like, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
+                                    std::int64_t to) const {
     // Copies, since a stored pack might alias the originals.
     const Q carry = like;
-    const std::int64_t L = L_, n = pass_.axis->n, tail = tail_, scale = pass_.id_scale, plane = pass_.dst_plane;
+    const Rows<T, A> all = rows;
+    const std::int64_t L = L_, n = pass_.axis->n, scale = pass_.id_scale, plane = pass_.dst_plane;
+    const std::int64_t cut = HWY_MIN(cut_, to), begin = pass_.begin;
+    const bool three = pass_.axis->size == 3;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
     NanWatch<A> watch;
-    const auto whole = [&](std::int64_t o)
-                           CENOTE_INLINED { return split(kept(load(line + 2 * o)), kept(load(line + 2 * o + L))); };
-    const auto part = [&](std::int64_t o) CENOTE_INLINED {
+    const auto split = [&](Pack<A> first, Pack<A> second) CENOTE_INLINED {
+      return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
+    };
+    const auto inside = [&](const T* p) CENOTE_INLINED { return split(kept(load(p)), kept(load(p + L))); };
+    const auto at_end = [&](const T* p) CENOTE_INLINED {
       const auto cells = [&](int i) CENOTE_INLINED {
-        const Cut<1, T>& cut = tail_cells_[i];
-        return select(cut.inside, load_between(line + 2 * o + i * L, cut.low), nothing);
+        return select(cut_cells_[i].inside, load_between(p + i * L, cut_cells_[i].low), nothing);
       };
       return split(cells(0), cells(1));
     };
-    std::int64_t o = from;
-    const auto each_pack = [&](const auto& make) CENOTE_INLINED {
-      for (; o < to && o < tail; o += L) make(whole(o));
-      if (o < to) make(part(o));
-    };
-    if (pass_.axis->low == 1) {
-      Pack<A> before = from > 0 ? load_every(line + 2 * from - 1) : nothing;
-      if constexpr (Q::is_calm) watch.add(before, before);
-      each_pack([&](const Cells& now) CENOTE_INLINED {
-        if constexpr (Q::is_calm) watch.add(now.even, now.odd);
-        State state = carry.combine(carry.lift(slide<last>(before, now.odd), 0), carry.lift(now.even, scale));
-        if constexpr (Size == 3) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
-        carry.store_state(state, dst + (o - from), plane);
-        before = now.odd;
-      });
-    } else if constexpr (Size == 3) {
-      // The next pack's first cell ends the last window of this one.
-      each_pack([&](const Cells& now) CENOTE_INLINED {
+    Pack<A> left = nothing;  // the odd cells of the pack before
+    // The windows of one row that begin with output o.
+    const auto window = [&](const T* line, std::int64_t o, const auto& read) CENOTE_INLINED {
+      const Cells now = read(line + 2 * o);
+      if constexpr (Calm<C>::differs) watch.add(now.even, now.odd);
+      if constexpr (Low == 1) {
+        State state = carry.combine(carry.lift(slide<last>(left, now.odd), 0), carry.lift(now.even, scale));
+        if (three) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
+        left = now.odd;
+        return o == 0 ? carry.without_first(state, scale) : state;
+      } else {
+        State state = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
+        if (!three) return state;
         const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : nothing;
-        if constexpr (Q::is_calm) watch.add(now.even, now.odd), watch.add(after, after);
-        const State two = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
-        carry.store_state(carry.combine(two, carry.lift(slide<1>(now.even, after), 2 * scale)), dst + (o - from),
-                          plane);
-      });
+        if constexpr (Calm<C>::differs) watch.add(after, after);
+        return carry.combine(state, carry.lift(slide<1>(now.even, after), 2 * scale));
+      }
+    };
+    for (; row < all.count; ++row) {
+      A* const dst = all.dst + row * all.dst_row;
+      watch = {};
+      const T* line = all.src + row * all.src_row;
+      if constexpr (Together) {
+        const auto make_pack = [&](std::int64_t o) CENOTE_INLINED {
+          State state = carry.behind(window(line, o, inside), all.id);
+          for (std::int64_t r = 1; r < all.fold; ++r)
+            state = carry.combine(state,
+                                  carry.behind(window(line + r * all.fold_row, o, inside), all.id + r * all.id_scale));
+          carry.store_state(state, dst + (o - from), plane);
+        };
+        std::int64_t o = from;
+        for (; o + L <= to; o += L) make_pack(o);
+        if (o < to) make_pack(to - L);
+        if (HWY_UNLIKELY(watch.any())) break;
+        continue;
+      }
+      // One row after the other, in the order of memory: the states of those before wait in L1.
+      for (std::int64_t r = 0; r < all.fold; ++r, line += all.fold_row) {
+        A* const last_states = all.last ? all.last + (from - begin) : nullptr;
+        const A* before = r > 0 ? dst : all.shared ? last_states : nullptr;
+        A* const after = r + 1 == all.fold ? last_states : nullptr;
+        const std::int64_t id = all.id + r * all.id_scale;
+        const auto make_pack = [&](std::int64_t o, const auto& read) CENOTE_INLINED {
+          const State cells = window(line, o, read);
+          State state = carry.behind(cells, id);
+          if (before) state = carry.combine(carry.load_state(before + (o - from), plane, 0), state);
+          carry.store_state(state, dst + (o - from), plane);
+          if (after) carry.store_state(cells, after + (o - from), plane);
+        };
+        if constexpr (Low == 1) {
+          left = from > 0 ? load_every(line + 2 * from - 1) : nothing;
+          if constexpr (Calm<C>::differs) watch.add(left, left);
+        }
+        std::int64_t o = from;
+        for (; o < cut; o += L) make_pack(o, inside);
+        if (o < to) make_pack(o, at_end);
+      }
+      if (HWY_UNLIKELY(watch.any())) break;
     }
-    if constexpr (C::is_winner) renumber(pass_, from, to, 1, dst);
-    return watch.any();
-  }
-  static HWY_INLINE Cells split(Pack<A> first, Pack<A> second) {
-    return {{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
+    return row;
   }
 
   const C& carry_;
   const Pass& pass_;
-  const std::int64_t L_, tail_;
-  Cut<1, T> tail_cells_[2];
+  const std::int64_t L_;
+  std::int64_t cut_;  // the output from which on lanes may reach over the end
+  Cut<1, T> cut_cells_[2];
 };
 
 /// One output after the other: bins, and windows that are long for the outputs there are. Windows of one length that
@@ -627,10 +696,9 @@ HWY_INLINE void with_line(const C& carry, const Pass& pass, const Use& use) {
   const Axis& axis = *pass.axis;
   const bool regular = !axis.irregular();
   if (regular && axis.stride == 1) return use(RegularLine<1, C, T>(carry, pass));
-  if constexpr (C::has_neutral && C::inputs == 1) {
-    if (regular && PairedLine<3, C, T>::applies(pass)) return use(PairedLine<3, C, T>(carry, pass));
-    if (regular && PairedLine<2, C, T>::applies(pass)) return use(PairedLine<2, C, T>(carry, pass));
-  }
+  if constexpr (C::has_neutral && C::inputs == 1 && !C::is_winner && loads_masked<T>)
+    if (regular && pass.fold == 1 && (axis.size == 3 || axis.low == 1) && PairedLine<C, T>::applies(pass))
+      return use(PairedLine<C, T>(carry, pass));
   if (regular && axis.stride == 2) return use(RegularLine<2, C, T>(carry, pass));
   const std::int64_t long_enough = axis.out < lanes<A>() ? least_across : 2 * lanes<A>();
   const bool across = !C::is_winner && C::inputs == 1 && axis.dilation == 1 && axis.size >= long_enough;

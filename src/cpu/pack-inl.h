@@ -330,6 +330,45 @@ HWY_INLINE Pack<T> kept(Pack<T> x) {
   return x;
 }
 
+/// A number below 256 beside each lane of Pack<A>, bytes in memory. Where masks are bits it is a byte in registers too;
+/// elsewhere it is as wide as the lane, so that masks need not be narrowed.
+template <class A>
+struct Bytes {
+  static constexpr bool narrow = HWY_TARGET == HWY_AVX3;
+  using Memory = hn::Rebind<std::uint8_t, Tag<A>>;
+  using Register = std::conditional_t<narrow, Memory, Tag<hwy::MakeUnsigned<A>>>;
+  hn::Vec<Register> v;
+
+  static HWY_INLINE Bytes all(std::int64_t value) {
+    return {hn::Set(Register(), static_cast<hn::TFromD<Register>>(value))};
+  }
+  static HWY_INLINE Bytes load(const std::uint8_t* p) {
+    const auto bytes = hn::LoadU(Memory(), p);
+    if constexpr (narrow)
+      return {bytes};
+    else if constexpr (sizeof(A) == 4)
+      return {hn::PromoteTo(Register(), bytes)};
+    else
+      return {hn::PromoteTo(Register(), hn::PromoteTo(hn::Rebind<std::uint32_t, Register>(), bytes))};
+  }
+  HWY_INLINE void store(std::uint8_t* p) const {
+    if constexpr (narrow)
+      hn::StoreU(v, Memory(), p);
+    else
+      hn::StoreU(hn::TruncateTo(Memory(), v), Memory(), p);
+  }
+  HWY_INLINE Bytes operator+(Bytes other) const { return {hn::Add(v, other.v)}; }
+};
+template <class A>
+HWY_INLINE Bytes<A> select(Flags<A> yes, Bytes<A> a, Bytes<A> b) {
+  using Register = typename Bytes<A>::Register;
+#if HWY_TARGET == HWY_AVX3
+  return {hn::IfThenElse(hn::Mask<Register>{yes.m.raw}, a.v, b.v)};
+#else
+  return {hn::IfThenElse(hn::RebindMask(Register(), yes.m), a.v, b.v)};
+#endif
+}
+
 /// Lanes as they lie in memory.
 template <class T>
 using StorageTag = std::conditional_t<std::is_same_v<T, Lane<T>>, Tag<T>, hn::Rebind<std::uint16_t, Tag<float>>>;

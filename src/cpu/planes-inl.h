@@ -25,12 +25,17 @@ using cpu::Planes;
 template <class A>
 class Outlet {
  public:
-  explicit HWY_INLINE Outlet(const Planes& call) : call_(call), finish_(call.out) {}
+  /// Where they are bytes, winners' numbers are given apart.
+  explicit HWY_INLINE Outlet(const Planes& call, std::uint8_t* bytes = nullptr)
+      : call_(call), finish_(call.out), bytes_(bytes) {}
   HWY_INLINE A* states() const { return static_cast<A*>(const_cast<void*>(finish_.src)); }
   /// Of `held` states, writes those that end a cache line, and those before them. Returns how many are left.
   HWY_NOINLINE std::int64_t write_lines(std::int64_t held) {
-    const auto end = reinterpret_cast<std::uintptr_t>(finish_.dst) + static_cast<std::uintptr_t>(held * call_.out_size);
-    return write(held, held - static_cast<std::int64_t>(end % 64) / call_.out_size);
+    // A line of bytes ends where one of outputs does, as a rule.
+    const std::int64_t size = bytes_ ? 1 : call_.out_size;
+    const void* next = bytes_ ? static_cast<char*>(call_.indices) + done() : finish_.dst;
+    const auto end = reinterpret_cast<std::uintptr_t>(next) + static_cast<std::uintptr_t>(held * size);
+    return write(held, held - static_cast<std::int64_t>(end % 64) / size);
   }
   /// Writes all of them, and goes on at dst.
   HWY_NOINLINE void move(std::int64_t held, void* dst) {
@@ -41,24 +46,46 @@ class Outlet {
  private:
   HWY_INLINE std::int64_t write(std::int64_t held, std::int64_t count) {
     if (count <= 0) return held;
-    const auto move = [&](A* part) HWY_ATTR {
-      std::memmove(part, part + count, static_cast<std::size_t>(held - count) * sizeof(A));
+    const auto move = [&](auto* part) HWY_ATTR {
+      std::memmove(part, part + count, static_cast<std::size_t>(held - count) * sizeof(*part));
     };
     finish_.len = count;
     call_.finish(finish_);
-    const auto done = (static_cast<char*>(finish_.dst) - static_cast<char*>(call_.out.dst)) / call_.out_size;
+    char* indices = static_cast<char*>(call_.indices) + done() * call_.index_size;
     finish_.dst = static_cast<char*>(finish_.dst) + count * call_.out_size;
     move(states());
-    if (call_.number) {
+    if (bytes_) {
+      copy_bytes(count, reinterpret_cast<std::uint8_t*>(indices));
+      move(bytes_);
+    } else if (call_.number) {
       A* numbers = states() + call_.line.dst_plane;
-      call_.number(numbers, count, static_cast<char*>(call_.indices) + done * call_.index_size);
+      call_.number(numbers, count, indices);
       move(numbers);
     }
     return held - count;
   }
+  /// Outputs that have been written.
+  HWY_INLINE std::int64_t done() const {
+    return (static_cast<char*>(finish_.dst) - static_cast<char*>(call_.out.dst)) / call_.out_size;
+  }
+  /// Past the caches as well: else they would wait for each line of them.
+  HWY_INLINE void copy_bytes(std::int64_t count, std::uint8_t* to) const {
+    const Tag<std::uint8_t> tag;
+    const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
+    const auto copy = [&](std::int64_t i, std::int64_t n)
+                          HWY_ATTR { std::memcpy(to + i, bytes_ + i, static_cast<std::size_t>(n)); };
+    std::int64_t i = 0;
+    if (finish_.stream) {
+      i = HWY_MIN(-reinterpret_cast<std::intptr_t>(to) & (L - 1), count);
+      copy(0, i);
+      for (; i + L <= count; i += L) hn::Stream(hn::LoadU(tag, bytes_ + i), tag, to + i);
+    }
+    copy(i, count - i);
+  }
 
   const Planes& call_;
   Finish finish_;
+  std::uint8_t* const bytes_;
 };
 
 /// Rows of a ring.
@@ -119,75 +146,102 @@ class RowLine {
  public:
   HWY_INLINE RowLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
-    bool any = !Calm<C>::differs;
-    for (std::int64_t row = 0; row < rows.count; ++row) {
-      const T* line = rows.src + row * rows.src_row;
-      A* dst = rows.dst + row * rows.dst_row;
-      if (HWY_LIKELY(!make(Calm<C>::of(carry_), line, from, to, dst))) continue;
-      any = true;
-      if constexpr (Calm<C>::differs) make(carry_, line, from, to, dst);
+    return make_rows(*this, carry_, rows, from, to);
+  }
+  /// Lines from `row` on, up to and with the first that has NaN, and says which that was.
+  template <class Q>
+  HWY_NOINLINE std::int64_t make(const Q& like, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
+                                 std::int64_t to) const {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const Rows<T, A> all = rows;
+    const Axis axis = *pass_.axis;
+    const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, plane = pass_.dst_plane;
+    const std::int64_t scale = pass_.id_scale;
+    // Rows that are kept are whole packs, so that none is written over before it is read.
+    const std::int64_t apart = (len + L - 1) / L * L;
+    NanWatch<A> watch;
+    for (; row < all.count; ++row) {
+      A *dst = all.dst + row * all.dst_row, *last = all.last;
+      if (last) last += (from / len - pass_.begin) * apart;
+      watch = {};
+      for (std::int64_t o = from / len; o < to / len; ++o, dst += len, last += last ? apart : 0) {
+        const std::int64_t start = o * axis.stride - axis.low;
+        const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + axis.size, axis.n) - first;
+        const std::int64_t id = (first - start) * scale;
+        const T* p = all.src + row * all.src_row + first * step;
+        if (HWY_UNLIKELY(count <= 0)) {
+          fill_identity(carry, len, dst, plane);
+          if (last) fill_identity(carry, len, last, plane);
+          continue;
+        }
+        const auto lift = [&](Pack<A> x, std::int64_t at) CENOTE_INLINED {
+          if constexpr (Calm<C>::differs) watch.add(x, x);
+          return carry.lift(x, at);
+        };
+        if (len > short_row * L) {
+          for (std::int64_t r = 0; r < all.fold; ++r)
+            for (std::int64_t j = 0; j < count; ++j) {
+              const A* before = r > 0 ? dst : all.shared ? last : nullptr;
+              const auto cell = [&](Pack<A> x, std::int64_t i) CENOTE_INLINED {
+                if (!last) {
+                  auto state = lift(x, all.id + r * all.id_scale + id + j * scale);
+                  if (r + j > 0) state = carry.combine(carry.load_state(dst + i, plane, 0), state);
+                  return carry.store_state(state, dst + i, plane);
+                }
+                auto cells = lift(x, id + j * scale);
+                if (j > 0) cells = carry.combine(carry.load_state(all.spare + i, plane, 0), cells);
+                if (j + 1 < count) return carry.store_state(cells, all.spare + i, plane);
+                auto state = carry.behind(cells, all.id + r * all.id_scale);
+                if (before) state = carry.combine(carry.load_state(before + i, plane, 0), state);
+                carry.store_state(state, dst + i, plane);
+                if (r + 1 == all.fold) carry.store_state(cells, last + i, plane);
+              };
+              const T* q = p + r * all.fold_row + j * step;
+              std::int64_t i = 0;
+              for (; i + L <= len; i += L) cell(kept(load(q + i)), i);
+              if (i < len) cell(load_first(q + i, len - i), i);
+            }
+          continue;
+        }
+        // U packs from lane i on.
+        const auto packs = [&]<int U>(std::int64_t i, const auto& read, std::integral_constant<int, U>) CENOTE_INLINED {
+          typename Q::State state[U], cells[U];
+          for (std::int64_t r = 0; r < all.fold; ++r) {
+            const T* q = p + r * all.fold_row + i;
+            each<U>([&](int u) CENOTE_INLINED { cells[u] = lift(read(q + u * L), id); });
+            for (std::int64_t j = 1; j < count; ++j)
+              each<U>([&](int u) CENOTE_INLINED {
+                cells[u] = carry.combine(cells[u], lift(read(q + j * step + u * L), id + j * scale));
+              });
+            const std::int64_t behind = all.id + r * all.id_scale;
+            each<U>([&](int u) CENOTE_INLINED {
+              const auto more = carry.behind(cells[u], behind);
+              state[u] = r > 0        ? carry.combine(state[u], more)
+                         : all.shared ? carry.combine(carry.load_state(last + i + u * L, plane, 0), more)
+                                      : more;
+            });
+          }
+          each<U>([&](int u) CENOTE_INLINED {
+            carry.store_state(state[u], dst + i + u * L, plane);
+            if (last) carry.store_state(cells[u], last + i + u * L, plane);
+          });
+        };
+        const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
+        const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
+        std::int64_t i = 0;
+        if (len == short_row * L) packs(0, whole, std::integral_constant<int, short_row>()), i = len;
+        for (; i + L <= len; i += L) packs(i, whole, std::integral_constant<int, 1>());
+        if (i < len) packs(i, part, std::integral_constant<int, 1>());
+      }
+      if (HWY_UNLIKELY(watch.any())) break;
     }
-    return any;
+    return row;
   }
 
  private:
   /// Packs of a row whose cells are folded in registers; longer ones are added up in L1, in the order of memory.
-  static constexpr std::int64_t short_row = 4;
-
-  template <class Q>
-  HWY_NOINLINE bool make(const Q& like, const T* line, std::int64_t from, std::int64_t to, A* dst) const {
-    // Copies, since a stored pack might alias the originals.
-    const Q carry = like;
-    const Axis axis = *pass_.axis;
-    const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, fold = pass_.fold;
-    const std::int64_t fold_step = pass_.fold_step, plane = pass_.dst_plane;
-    const std::int64_t scale = pass_.id_scale, fold_scale = pass_.fold_id_scale;
-    NanWatch<A> watch;
-    const auto lift = [&](Pack<A> x, std::int64_t id) CENOTE_INLINED {
-      if constexpr (Q::is_calm) watch.add(x, x);
-      return carry.lift(x, id);
-    };
-    for (std::int64_t o = from / len; o < to / len; ++o, dst += len) {
-      const std::int64_t start = o * axis.stride - axis.low;
-      const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + axis.size, axis.n) - first;
-      const T* p = line + first * step;
-      const std::int64_t id = (first - start) * scale;
-      if (HWY_UNLIKELY(count <= 0)) {
-        fill_identity(carry, len, dst, plane);
-        continue;
-      }
-      const auto each_pack = [&](const auto& make) CENOTE_INLINED {
-        std::int64_t i = 0;
-        for (; i + L <= len; i += L) make(i, [](const T* q) CENOTE_INLINED { return kept(load(q)); });
-        if (i < len) make(i, [&](const T* q) CENOTE_INLINED { return load_first(q, len - i); });
-      };
-      if (len > short_row * L) {
-        for (std::int64_t r = 0; r < fold; ++r)
-          for (std::int64_t j = 0; j < count; ++j)
-            each_pack([&](std::int64_t i, const auto& read) CENOTE_INLINED {
-              auto state = lift(read(p + r * fold_step + j * step + i), id + r * fold_scale + j * scale);
-              if (r + j > 0) state = carry.combine(carry.load_state(dst + i, plane, 0), state);
-              carry.store_state(state, dst + i, plane);
-            });
-        continue;
-      }
-      each_pack([&](std::int64_t i, const auto& read) CENOTE_INLINED {
-        const auto cells = [&](const T* q, std::int64_t at) CENOTE_INLINED {
-          auto state = lift(read(q), at);
-          if (count >= 2) state = carry.combine(state, lift(read(q + step), at + scale));
-          if (count >= 3) state = carry.combine(state, lift(read(q + 2 * step), at + 2 * scale));
-          for (std::int64_t j = 3; j < count; ++j)
-            state = carry.combine(state, lift(read(q + j * step), at + j * scale));
-          return state;
-        };
-        auto state = cells(p + i, id);
-        for (std::int64_t r = 1; r < fold; ++r)
-          state = carry.combine(state, cells(p + r * fold_step + i, id + r * fold_scale));
-        carry.store_state(state, dst + i, plane);
-      });
-    }
-    return watch.any();
-  }
+  static constexpr int short_row = 4;
 
   const C& carry_;
   const Pass& pass_;
@@ -241,8 +295,9 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
       else
         for (made = HWY_MAX(made, first); made < last;) {
           const std::int64_t slot = made & (slots - 1), count = HWY_MIN(last - made, slots - slot);
-          const bool any =
-              make(Rows<T, A>{src + made * src_row, ring + slot * pitch, count, src_row, pitch}, begin, end);
+          Rows<T, A> fresh{src + made * src_row, ring + slot * pitch, count, src_row, pitch};
+          fresh.spare = ring + slots * pitch;
+          const bool any = make(fresh, begin, end);
           made += count;
           if (HWY_UNLIKELY(any)) nan = made - 1;
         }
@@ -265,6 +320,85 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
       }
     }
     any_nan |= nan >= 0;
+  }
+  if (!raw) outlet.move(held, nullptr);
+  if (call.line.nan && any_nan) *call.line.nan = true;
+}
+
+/// Planes whose windows share at most one row: rows are folded as they are read, and the states of the one that is
+/// shared wait for the next window.
+template <class C, class T, class Make>
+HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& call, std::uint8_t* bytes) {
+  using A = typename LaneOf<typename C::N>::type;
+  const Axis across = *call.across;
+  const bool shares = across.size > across.stride, raw = call.finish == nullptr;
+  // In lanes, of which an output has several where rows lie side by side.
+  const std::int64_t begin = call.line.begin * call.line.len, width = call.line.end * call.line.len - begin;
+  const std::int64_t src_row = call.line.src_row, row_id = call.line.fold_id_scale, plane = call.line.dst_plane;
+  const bool apart = call.out_row != width;
+  const std::int64_t piece = call.piece, together = apart ? 1 : piece / width + 1;
+  const auto [inside, outside] = across.interior();
+  A *const last_row = static_cast<A*>(call.ring), *const spare = last_row + (shares ? 2 * width + 64 : 0);
+  Outlet<A> outlet(call, bytes);
+  A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
+  std::int64_t held = 0;
+  bool any_nan = false;
+  const auto* src = static_cast<const T*>(call.line.src);
+  auto* dst = static_cast<char*>(call.out.dst);
+  for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
+    if (p > 0 && call.out_plane != (call.end - call.begin) * width) {
+      outlet.move(held, dst);
+      held = 0;
+    }
+    std::int64_t kept_row = -1;
+    bool doubt = false;
+    for (std::int64_t o = call.begin, count = 1; o < call.end; o += count) {
+      if (apart && o > call.begin) {
+        outlet.move(held, dst + (o - call.begin) * call.out_row * call.out_size);
+        held = 0;
+      }
+      const std::int64_t start = o * across.stride - across.low;
+      const std::int64_t first = HWY_MAX(start, 0), end = HWY_MIN(start + across.size, across.n);
+      const bool shared = shares && start >= 0 && first + 1 < end;
+      const auto each_piece = [&](const auto& use) CENOTE_INLINED {
+        for (std::int64_t from = 0; from < width;) {
+          const std::int64_t until = width - from < 2 * piece ? width : from + piece;
+          use(from, until);
+          from = until;
+        }
+      };
+      // Where work begins, too: bits must not depend on where it is cut.
+      if (shared && kept_row != start) {
+        Rows<T, A> one{src + first * src_row, stage + held};
+        one.last = last_row;
+        one.spare = spare;
+        doubt = false;
+        each_piece([&](std::int64_t from, std::int64_t until)
+                       CENOTE_INLINED { doubt |= make(one, begin + from, begin + until); });
+      }
+      const std::int64_t fresh = first + shared;
+      // Those that lie inside are alike.
+      count = o >= inside && o < outside && shared == shares ? HWY_MIN(together, HWY_MIN(outside, call.end) - o) : 1;
+      Rows<T, A> rows{src + fresh * src_row, nullptr, count, across.stride * src_row, width, end - fresh, src_row};
+      rows.shared = shared;
+      rows.doubt = shared && doubt;
+      rows.id = (fresh - start) * row_id;
+      rows.id_scale = row_id;
+      rows.last = shares ? last_row : nullptr;
+      rows.spare = spare;
+      doubt = false;
+      each_piece([&](std::int64_t from, std::int64_t until) CENOTE_INLINED {
+        rows.dst = stage + held;
+        if (HWY_UNLIKELY(first >= end))
+          fill_identity(carry, until - from, rows.dst, plane);
+        else
+          doubt |= make(rows, begin + from, begin + until);
+        held += count * (until - from);
+        if (held >= cpu::plane_piece && !raw) held = outlet.write_lines(held);
+      });
+      any_nan |= doubt;
+      kept_row = first < end && shares ? end - 1 + (count - 1) * across.stride : -1;
+    }
   }
   if (!raw) outlet.move(held, nullptr);
   if (call.line.nan && any_nan) *call.line.nan = true;
@@ -424,13 +558,51 @@ class SmallPlanes {
   A *cells_, *swept_, *ends_;
 };
 
+/// The carry of windows that are folded as they are read: they are so small that bytes number their cells.
+template <class C, class A>
+struct Few {
+  static HWY_INLINE C of(const C& carry, A*, std::uint8_t*) { return carry; }
+};
+template <class R, class A>
+struct Few<Carry<Winner<R>, A>, A> {
+  static HWY_INLINE Carry<ByteWinner<R>, A> of(const Carry<Winner<R>, A>&, A* values, std::uint8_t* bytes) {
+    return {values, bytes};
+  }
+};
+
+/// Makes planes whose windows share at most one row where there is a maker for them; says whether.
+template <class C, class T>
+HWY_INLINE bool fold_planes(const C& wide, const Planes& call) {
+  using A = typename LaneOf<typename C::N>::type;
+  const Axis& across = *call.across;
+  if (call.joined > 0 || across.size > across.stride + 1) return false;
+  // Ring and stage lie behind each other, each of two parts: bytes for all fit the second one of the ring.
+  A* const values = static_cast<A*>(call.ring);
+  auto* const bytes = C::is_winner ? reinterpret_cast<std::uint8_t*>(values + call.line.dst_plane) : nullptr;
+  auto* const staged = C::is_winner ? bytes + (static_cast<const A*>(call.out.src) - values) : nullptr;
+  const auto carry = Few<C, A>::of(wide, values, bytes);
+  using Q = std::remove_const_t<decltype(carry)>;
+  if (call.line.len > 1) {
+    fold_planes<Q, T>(carry, RowLine<Q, T>(carry, call.line), call, staged);
+    return true;
+  }
+  if constexpr (C::has_neutral) {
+    if ((C::is_winner || across.size > across.stride) && PairedLine<Q, T>::applies(call.line)) {
+      fold_planes<Q, T>(carry, PairedLine<Q, T>(carry, call.line), call, staged);
+      return true;
+    }
+  }
+  return false;
+}
+
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
   if constexpr (makes_small<C, T>)
     if (call.small) return SmallPlanes<C, T>(carry, call).run();
+  if (call.line.work && call.line.len == 1) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
+  if (fold_planes<C, T>(carry, call)) return;
   if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
-  if (call.line.work) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
 }
 
