@@ -33,6 +33,15 @@ struct Stage {
   std::int64_t begin = 0, end = 0;
 };
 
+/// Memory for what crossed lines are made of: of each output the sum over the rows of windows whose winner lies in the
+/// row of cells under way, and the winner's tap along it.
+struct Crossing {
+  static constexpr std::int64_t most = 1 << 15;  // lanes of a row
+  std::int64_t lead, pitch;                      // lanes in front of the first output; from row to row
+  void* sums;
+  std::uint8_t* taps;                            // 255 outside
+};
+
 /// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order. All distances
 /// count elements.
 struct Collect {
@@ -48,6 +57,9 @@ struct Collect {
   const Axis::Place* phases;  // lines only: the places of the first cells, as many as the stride
   std::int64_t stride, out;   //
   std::int64_t first, reach;  // and the outputs that these cells ask
+  // Lines of windows one cell apart may be crossed: rows are joined before the taps along them are told apart.
+  std::int64_t inner;  // lanes of one cell of the line
+  Crossing* crossing;  // or null
   Stage* stage;
 };
 
