@@ -44,9 +44,8 @@ HWY_INLINE Pack<A> add_where(hn::Mask<ByteTag<A>> here, Pack<A> sum, Pack<A> x) 
     const hn::Rebind<std::int8_t, Tag<A>> narrow;
     const hn::Rebind<std::int32_t, Tag<A>> wide;
     const auto words = hn::PromoteTo(wide, hn::BitCast(narrow, hn::VecFromMask(ByteTag<A>(), here)));
-    const auto add = [&](auto bits) CENOTE_INLINED {
-      return Pack<A>{hn::Add(sum.v, hn::And(hn::BitCast(Tag<A>(), bits), x.v))};
-    };
+    const auto add = [&](auto bits)
+                         CENOTE_INLINED { return Pack<A>{hn::Add(sum.v, hn::And(hn::BitCast(Tag<A>(), bits), x.v))}; };
     if constexpr (sizeof(A) == 8)
       return add(hn::PromoteTo(hn::Rebind<std::int64_t, Tag<A>>(), words));
     else

@@ -313,7 +313,8 @@ void collect_line(const Collect& call) {
 
 /// A line whose windows lie one cell apart, in two steps. A winner's tap along the row it lies in depends on that row
 /// and on where windows begin along it, not on the row where they begin. So windows above each other whose winners lie
-/// in the row under way are added up first, and share one tap; the sums are a single row of outputs for the second step.
+/// in the row under way are added up first, and share one tap; the sums are a single row of outputs for the second
+/// step.
 template <class T>
 class CrossedLine {
  public:
@@ -442,8 +443,8 @@ class CrossedLine {
   Line<1, 0, true, A> line_;
   const cpu::Crossing& crossing_;
   std::int64_t first_, out_, halo_, inner_;  // lanes
-  mutable std::int64_t made_ = 0;  // lanes of the row under way,
-  mutable bool clear_ = true;      // in which no two taps meet
+  mutable std::int64_t made_ = 0;            // lanes of the row under way,
+  mutable bool clear_ = true;                // in which no two taps meet
 };
 
 template <bool Offsets, class T>

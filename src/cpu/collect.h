@@ -9,8 +9,9 @@
 
 namespace cenote::cpu {
 
-constexpr std::int64_t most_windows = 64;   // that hold one cell: more are sent sooner than asked;
+constexpr std::int64_t most_windows = 16;   // that hold one cell: more are sent sooner than asked;
 constexpr std::int64_t most_on_lines = 12;  // on lines, and of sums, fewer
+constexpr std::int64_t most_crossed = 18;   // steps of a line that is crossed, see below
 constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
 
 /// Outputs whose windows may hold the cells under way; where one cell of a window gets it all, with the offsets that
@@ -39,7 +40,7 @@ struct Crossing {
   static constexpr std::int64_t most = 1 << 15;  // lanes of a row
   std::int64_t lead, pitch;                      // lanes in front of the first output; from row to row
   void* sums;
-  std::uint8_t* taps;                            // 255 outside
+  std::uint8_t* taps;  // 255 outside
 };
 
 /// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order. All distances

@@ -21,18 +21,20 @@ double inverse(double divisor) {
   return std::frexp(divisor, &exponent) == 0.5 && std::abs(exponent) < 100 ? 1 / divisor : 0;
 }
 
-// Whether the taps along the last level are better told apart after the rows of windows are joined.
+// Whether the taps along the last level are better told apart after the rows of windows are joined: where that takes
+// few steps, fewer than asking every window, and rows are long enough to be worth their beginnings and ends.
 bool crosses(const Router& router, const View& offsets) {
   const std::size_t last = router.depth() - 1;
   const Axis& axis = router.axis(last);
+  const RouteAxis &level = router.level(last), &lanes = router.lanes();
+  const std::int64_t inner = lanes.outputs, lanes_of_row = axis.n * inner;
   std::int64_t rows = 1;
   for (std::size_t l = 0; l < last; ++l)
     rows *= std::min(most_windows + 1, (router.axis(l).size - 1) / router.axis(l).stride + 1);
-  const RouteAxis &level = router.level(last), &lanes = router.lanes();
-  const std::int64_t inner = lanes.outputs;
-  return offsets.data && axis.stride == 1 && std::min(rows, axis.size) > 1 && rows * axis.size > rows + axis.size &&
-         std::max(rows, axis.size) <= most_windows && level.output_step == inner && level.offset_step == inner &&
-         level.cell_step == inner && std::max(axis.n, axis.out) * inner <= Crossing::most;
+  const std::int64_t steps = rows + axis.size;
+  return offsets.data && axis.stride == 1 && rows * axis.size > steps && steps <= most_crossed &&
+         steps * steps <= 3 * lanes_of_row && std::max(lanes_of_row, axis.out * inner) <= Crossing::most &&
+         level.output_step == inner && level.offset_step == inner && level.cell_step == inner;
 }
 
 }  // namespace
@@ -49,9 +51,9 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   const bool lines = router.lanes().outputs == 1;
   const RouteAxis& inner = lines ? router.level(last) : router.lanes();
   const bool touching = inner.output_step == 1 && (inner.offset_step == 1 || !offsets.data) && inner.cell_step == 1;
+  if (touching && crosses(router, offsets)) return true;
   // Sums have passes instead.
   const std::int64_t most = lines || !offsets.data ? most_on_lines : most_windows;
-  if (touching && crosses(router, offsets)) return true;
   return touching && windows <= most && (!lines || router.axis(last).stride <= most_phases);
 }
 
@@ -103,7 +105,8 @@ class Collector::Rows {
     crossing_.lead = std::max<std::int64_t>(0, -first);
     crossing_.pitch =
         crossing_.lead + std::max(out, all.row_ + first + (all.reach_ - 1) * inner) / pack * pack + 2 * pack;
-    const std::int64_t count = crossing_.pitch * std::max<std::int64_t>(1, Stage::room / std::max<std::int64_t>(1, all.row_));
+    const std::int64_t count =
+        crossing_.pitch * std::max<std::int64_t>(1, Stage::room / std::max<std::int64_t>(1, all.row_));
     crossing_.sums = Scratch::of_this_thread().take(count * (all.gx_.type == Type::f64 ? 8 : 4));
     crossing_.taps = reinterpret_cast<std::uint8_t*>(Scratch::of_this_thread().take(count));
     std::fill_n(crossing_.taps, count, std::uint8_t{255});  // outside there is no winner
@@ -179,7 +182,8 @@ class Collector::Rows {
 
 void Collector::run() const {
   const std::int64_t rows = slices_ * rows_, bytes = static_cast<std::int64_t>(size_of(gx_.type));
-  const bool stream = rows * row_ * bytes > last_level_cache();
+  const std::int64_t given = element_count(gy_.shape) * (bytes + (offsets_.data ? 1 : 0));
+  const bool stream = rows * row_ * bytes + given > last_level_cache();
   const std::int64_t together = std::max<std::int64_t>(1, task_bytes / std::max<std::int64_t>(row_ * bytes, 1));
   parallel_for((rows + together - 1) / together, [&](std::int64_t task) {
     Scratch& scratch = Scratch::of_this_thread();
