@@ -15,6 +15,9 @@ using cpu::most_phases;
 using cpu::most_windows;
 using cpu::Stage;
 
+/// Elements of gy after which the next are asked from memory, which otherwise waits while results are written.
+constexpr std::int64_t ahead = 1024;
+
 /// Offsets beside the lanes of A.
 template <class A>
 using ByteTag = hn::Rebind<std::uint8_t, Tag<A>>;
@@ -207,7 +210,8 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
     }
     if (stage.end + HWY_MIN(len * apart, Stage::room) > Stage::room) flush<T>(stage, false);
     const std::int64_t left = (call.axis.out - place.window) * apart - place.tap;  // until the last window is behind
-    std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), (Stage::room - stage.end) / len);
+    const std::int64_t room = direct ? Make::turn : Stage::room - stage.end;
+    std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), room / len);
     const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && call.cell_step == len && n > 0;
     if (inside) {
       const std::int64_t turns = out_of_turn ? HWY_MIN(n, apart) : n;

@@ -51,7 +51,10 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
   for (std::int64_t row = rows.count; row > 0; --row) {
     std::int64_t i = from;
     if (streams)
-      for (; i + L <= to; i += L) stream(Offsets ? sum(i, AllLanes()) : scale(sum(i, AllLanes())), dst + i);
+      for (; i + L <= to; i += L) {
+        if constexpr (Count > 0) __builtin_prefetch(gy[Count - 1] + i + ahead);
+        stream(Offsets ? sum(i, AllLanes()) : scale(sum(i, AllLanes())), dst + i);
+      }
     for (; i + L <= to; i += L) store(sum(i, AllLanes()), dst + i);
     if (i < to) store(sum(to - L, AllLanes()), dst + (to - L));
     dst += dst_step;
@@ -66,6 +69,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
 template <bool Offsets, class T>
 struct FreeLanes {
   static constexpr bool streams = true;
+  static constexpr std::int64_t turn = 4 * Stage::room;
   HWY_INLINE void operator()(const Rows<Lane<T>>& rows) const {
     switch (rows.asks.count) {
       case 1: return add_lanes<1, Offsets, T>(rows);
@@ -102,6 +106,7 @@ class Line {
  public:
   using A = Lane<T>;
   static constexpr bool streams = Stride == 1 || Stride == 2;
+  static constexpr std::int64_t turn = 4 * Stage::room;
 
   explicit Line(const Collect& call)
       : stride_(call.stride),
@@ -109,7 +114,8 @@ class Line {
         length_((call.len + call.stride - 1) / call.stride),
         first_(call.first),
         reach_(call.reach),
-        step_(call.inner) {
+        step_(call.inner),
+        far_(!call.crossing) {
     for (std::int64_t e = 0; e < reach_; ++e)
       for (std::int64_t k = 0; k < stride_; ++k) {
         const std::int64_t t = call.phases[k].window - first_ - e;
@@ -227,6 +233,7 @@ class Line {
       if constexpr (Stride == 1 && std::is_same_v<Ranges, Everywhere>)
         for (; m + 4 * L <= last; m += 4 * L) add_packs<4>(rows.asks, gy, offsets, m, dst, output);
       for (;; m = HWY_MIN(m + L, last)) {
+        if constexpr (Count > 0 && std::is_same_v<Ranges, Everywhere>) __builtin_prefetch(gy[Count - 1] + m + ahead);
         Pack<A> sums[Stride > 0 ? Stride : most_phases];
         each<Stride>(stride, [&](std::int64_t k) CENOTE_INLINED { sums[k] = number<Pack<A>>(0); });
         each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
@@ -263,6 +270,7 @@ class Line {
     Pack<A> sums[N];
     each<N>(0, [&](std::int64_t j) CENOTE_INLINED { sums[j] = number<Pack<A>>(0); });
     const std::int64_t L = lanes<A>(), count = asks.count, reach = reach_, step = step_;
+    if (far_) each<N>(0, [&](std::int64_t j) CENOTE_INLINED { __builtin_prefetch(gy[0] + m + j * L + ahead); });
     for (std::int64_t g = 0; g < count; ++g)
       for (std::int64_t e = 0; e < reach; ++e) {
         const T* from = gy[g] + m + e * step;
@@ -300,6 +308,7 @@ class Line {
 
   std::int64_t stride_, out_, length_;
   std::int64_t first_, reach_, step_;    // outputs that place 0 asks, and the lanes of each
+  bool far_;                             // they come from memory
   Border begin_, end_;                   // the first pack and the last
   bool held_[most_reach * most_phases];  // whether a phase asks an output, and at which tap
   Bytes<A> taps_[most_reach * most_phases];
@@ -320,6 +329,7 @@ class CrossedLine {
  public:
   using A = Lane<T>;
   static constexpr bool streams = true;
+  static constexpr std::int64_t turn = Stage::room;
 
   explicit CrossedLine(const Collect& call)
       : line_(call),
@@ -394,9 +404,9 @@ class CrossedLine {
       }
       if constexpr (N > 1)
         if (count > 0) {
-          const T* next = reinterpret_cast<const T*>(asks[count - 1].gy) + gy_shift + o + 1024;
+          const T* next = reinterpret_cast<const T*>(asks[count - 1].gy) + gy_shift + o + ahead;
           each<N>(0, [&](std::int64_t j) CENOTE_INLINED { __builtin_prefetch(next + j * L); });
-          __builtin_prefetch(asks[count - 1].offsets + offset_shift + o + 1024);
+          __builtin_prefetch(asks[count - 1].offsets + offset_shift + o + ahead);
         }
       each<N>(0, [&](std::int64_t j) CENOTE_INLINED {
         store(sum[j], sums + o + j * L);

@@ -161,6 +161,8 @@ std::int64_t winner_runs(const WinnerRuns& call) {
   A* sums = static_cast<A*>(call.sums);
   std::int32_t* ends = call.ends;
   for (std::int64_t at = 0; at < count; at += WinnerRuns::group) {
+    // The next rows are asked from memory while these are added up.
+    __builtin_prefetch(gy + at + 2 * WinnerRuns::most);
     const std::int64_t left = HWY_MIN(count - at, WinnerRuns::group);
     const std::uint64_t all = (std::uint64_t{1} << left) - 1;
     const std::uint64_t continued = find(offsets + at, offsets + at + 1) & (all >> 1);
