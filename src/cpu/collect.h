@@ -43,8 +43,8 @@ struct Crossing {
   std::uint8_t* taps;  // 255 outside
 };
 
-/// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order. All distances
-/// count elements.
+/// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order, or where lines
+/// are crossed column by column. All distances count elements.
 struct Collect {
   const Giver* givers;  // of the levels outside
   std::int64_t count;   //
