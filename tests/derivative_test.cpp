@@ -2,8 +2,10 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -229,6 +231,106 @@ TEST(GradientsWithoutGaps, AreThoseWithGaps) {
               EXPECT_TRUE(doubles(pullback(gy)) == doubles(expected.view)) << planned.explain() << " on " << target;
             }
           }
+}
+
+/// Windows of one size along all pooled axes of a plane, and an array of them.
+struct AnyWinners {
+  std::vector<std::int64_t> cells;  // of the pooled axes
+  std::int64_t size, stride, padding, channels;
+  bool last;
+  Type type;
+
+  Pooling pooling() const {
+    Window window{.size = Extents::filled(static_cast<int>(cells.size()), size), .channels_last = last};
+    window.stride = stride;
+    window.padding = padding;
+    return {.reducer = Reducer::max, .region = window};
+  }
+  Extents shape() const {
+    Extents shape = Extents::filled(static_cast<int>(cells.size()) + 2, channels);
+    shape[0] = 2;
+    for (std::size_t i = 0; i < cells.size(); ++i) shape[static_cast<int>(i) + (last ? 1 : 2)] = cells[i];
+    return shape;
+  }
+};
+
+/// Calls visit(output, offset, cell) for every output with a cell of its window that need be no winner of any array:
+/// the first, the last, or any other.
+template <class Visit>
+void choose_winners(const AnyWinners& c, const Extents& out, std::uint64_t seed, const Visit& visit) {
+  std::mt19937_64 random(seed);
+  const std::size_t first = c.last ? 1 : 2;
+  const reference::Shape outputs = to_shape(out), cells = to_shape(c.shape());
+  reference::Shape index(outputs.size(), 0);
+  do {
+    std::int64_t offset = 0, cell = 0, output = 0;
+    const auto kind = random() % 3;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const bool pooled = i >= first && i < first + c.cells.size();
+      std::int64_t at = index[i];
+      if (pooled) {
+        const std::int64_t start = at * c.stride - c.padding, low = std::max<std::int64_t>(0, -start),
+                           high = std::min(c.size, cells[i] - start) - 1;
+        const auto any = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+        const std::int64_t tap = kind == 0 ? low : kind == 1 ? high : low + any;
+        offset = offset * c.size + tap;
+        at = start + tap;
+      }
+      cell = cell * cells[i] + at;
+      output = output * outputs[i] + index[i];
+    }
+    visit(output, offset, cell);
+  } while (reference::next(index, outputs));
+}
+
+// Offsets that a caller saved may be those of any array, or of none: neighbours need not agree on anything.
+TEST(GradientsFromOffsets, GoWhereOffsetsSay) {
+  std::uint64_t number = 1;
+  std::vector<AnyWinners> all;
+  for (const std::int64_t size : {2, 3, 5, 7, 9, 13, 16, 21})
+    for (const std::int64_t side : {11, 37, 130})
+      for (const std::int64_t channels : {1, 5, 16, 33}) {
+        const bool last = channels > 3;
+        if (side == 130 && channels == 33) continue;
+        const Type type = std::array{Type::f32, Type::f64, Type::f32, Type::bf16, Type::f16}[number % 5];
+        all.push_back({{size + 5, side}, size, 1, size / 2, channels, last, type});
+        if (++number % 3 == 0) all.push_back({{2 * size, side}, size, 2, size / 3, channels, last, type});
+      }
+  for (const std::int64_t channels : {3, 40}) {
+    all.push_back({{4, 6, 30}, 3, 1, 1, channels, channels > 3, Type::f32});
+    for (const std::int64_t size : {4, 12, 100, 256, 300})
+      all.push_back({{size + 400}, size, 1, size / 2, channels, channels > 3, Type::f32});
+  }
+  for (const AnyWinners& c : all) {
+    const Pooling pooling = c.pooling();
+    const Plan planned = plan(pooling, c.type, c.shape());
+    Pooling indexed = pooling;
+    indexed.indices = IndexKind::offset;
+    const Type kind = *plan(indexed, c.type, c.shape()).index_type();
+    const Array gy = drawn(planned.output_shape(), c.type, Data::few, ++number),
+                real = drawn(planned.output_shape(), c.type, Data::unit, number);
+    Array offsets(kind, planned.output_shape());
+    std::vector<double> expected(static_cast<std::size_t>(element_count(c.shape())), 0);
+    const std::vector<double> given = numbers(gy);
+    choose_winners(c, planned.output_shape(), number, [&](std::int64_t output, std::int64_t offset, std::int64_t cell) {
+      expected[static_cast<std::size_t>(cell)] += given[static_cast<std::size_t>(output)];
+      if (kind == Type::u8)
+        offsets.values<std::uint8_t>()[static_cast<std::size_t>(output)] = static_cast<std::uint8_t>(offset);
+      else
+        offsets.values<std::uint16_t>()[static_cast<std::size_t>(output)] = static_cast<std::uint16_t>(offset);
+    });
+    std::optional<std::vector<double>> bits;
+    for (const std::string& target : targets_under_test())
+      for (const int threads : {1, 3}) {
+        const Machine machine(target, threads);
+        Array gx(c.type, c.shape());
+        planned.vjp_from_offsets(offsets, gy, gx);
+        EXPECT_EQ(numbers(gx), expected) << planned.explain() << " on " << target;
+        planned.vjp_from_offsets(offsets, real, gx);
+        if (!bits) bits = numbers(gx);
+        EXPECT_EQ(numbers(gx), *bits) << planned.explain() << " on " << target << " with " << threads;
+      }
+  }
 }
 
 }  // namespace

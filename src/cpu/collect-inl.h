@@ -15,6 +15,9 @@ using cpu::most_phases;
 using cpu::most_windows;
 using cpu::Stage;
 
+/// Elements of gy after which the next are asked from memory, which otherwise waits while results are written.
+constexpr std::int64_t ahead = 1024;
+
 /// Offsets beside the lanes of A.
 template <class A>
 using ByteTag = hn::Rebind<std::uint8_t, Tag<A>>;
@@ -35,20 +38,26 @@ HWY_INLINE hn::Mask<To> same_bits(To, From from) {
   return hn::Mask<To>{static_cast<decltype(hn::Mask<To>::raw)>(from.raw)};
 }
 
+/// sum + x where a byte says so. Sums begin at 0 and are never -0, so that elsewhere 0 may be added or nothing.
 template <class A>
-HWY_INLINE Pack<A> where_equal(Bytes<A> a, Bytes<A> b, Pack<A> x) {
+HWY_INLINE Pack<A> add_where(hn::Mask<ByteTag<A>> here, Pack<A> sum, Pack<A> x) {
   if constexpr (HWY_TARGET == HWY_AVX3) {
-    return {hn::IfThenElseZero(same_bits(Tag<A>(), hn::Eq(a, b)), x.v)};
+    return {hn::IfThenElse(same_bits(Tag<A>(), here), hn::Add(sum.v, x.v), sum.v)};
   } else {
-    const auto widen = [](Bytes<A> bytes) CENOTE_INLINED {
-      const auto words = hn::PromoteTo(hn::Rebind<std::uint32_t, Tag<A>>(), bytes);
-      if constexpr (sizeof(A) == 8)
-        return hn::PromoteTo(hn::Rebind<std::uint64_t, Tag<A>>(), words);
-      else
-        return words;
-    };
-    return {hn::IfThenElseZero(hn::RebindMask(Tag<A>(), hn::Eq(widen(a), widen(b))), x.v)};
+    const hn::Rebind<std::int8_t, Tag<A>> narrow;
+    const hn::Rebind<std::int32_t, Tag<A>> wide;
+    const auto words = hn::PromoteTo(wide, hn::BitCast(narrow, hn::VecFromMask(ByteTag<A>(), here)));
+    const auto add = [&](auto bits)
+                         CENOTE_INLINED { return Pack<A>{hn::Add(sum.v, hn::And(hn::BitCast(Tag<A>(), bits), x.v))}; };
+    if constexpr (sizeof(A) == 8)
+      return add(hn::PromoteTo(hn::Rebind<std::int64_t, Tag<A>>(), words));
+    else
+      return add(words);
   }
+}
+template <class A>
+HWY_INLINE Pack<A> add_where_equal(Bytes<A> a, Bytes<A> b, Pack<A> sum, Pack<A> x) {
+  return add_where<A>(hn::Eq(a, b), sum, x);
 }
 
 /// Which lanes are read: all, or some.
@@ -201,7 +210,8 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
     }
     if (stage.end + HWY_MIN(len * apart, Stage::room) > Stage::room) flush<T>(stage, false);
     const std::int64_t left = (call.axis.out - place.window) * apart - place.tap;  // until the last window is behind
-    std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), (Stage::room - stage.end) / len);
+    const std::int64_t room = direct ? Make::turn : Stage::room - stage.end;
+    std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), room / len);
     const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && call.cell_step == len && n > 0;
     if (inside) {
       const std::int64_t turns = out_of_turn ? HWY_MIN(n, apart) : n;
@@ -226,10 +236,12 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
         // No part is shorter than a pack, unless the row is.
         const std::int64_t to = length - from < part + L ? length : from + part;
         if (stage.end + (to - from) * stride > Stage::room) flush<T>(stage, false);
-        make(Rows<A>{other, 1, 0, 0, memory + stage.end, 0, from, to, stage, false});
-        stage.end += HWY_MIN(to * stride, len) - from * stride;
+        A* dst = direct ? reinterpret_cast<A*>(cells) + from * stride : memory + stage.end;
+        make(Rows<A>{other, 1, 0, 0, dst, 0, from, to, stage, direct});
+        if (!direct) stage.end += HWY_MIN(to * stride, len) - from * stride;
         from = to;
       }
+      if (direct) stage.to = reinterpret_cast<std::byte*>(cells + len);
       advance(place);
     }
     r += n;

@@ -1,6 +1,9 @@
 // The kernels behind collect.h, compiled for every SIMD target.
 #include "cpu/collect.h"
 
+#include <algorithm>
+#include <limits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/collect.cpp"
 #include <hwy/foreach_target.h>
@@ -37,7 +40,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
     each<Count>(n, [&](std::int64_t g) CENOTE_INLINED {
       const Pack<A> all = read(gy[g] + i, range);
       if constexpr (Offsets)
-        result = result + where_equal(read_bytes<A>(offsets[g] + i, range), wanted[g], all);
+        result = add_where_equal(read_bytes<A>(offsets[g] + i, range), wanted[g], result, all);
       else
         result = result + all;
     });
@@ -48,7 +51,10 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
   for (std::int64_t row = rows.count; row > 0; --row) {
     std::int64_t i = from;
     if (streams)
-      for (; i + L <= to; i += L) stream(Offsets ? sum(i, AllLanes()) : scale(sum(i, AllLanes())), dst + i);
+      for (; i + L <= to; i += L) {
+        if constexpr (Count > 0) __builtin_prefetch(gy[Count - 1] + i + ahead);
+        stream(Offsets ? sum(i, AllLanes()) : scale(sum(i, AllLanes())), dst + i);
+      }
     for (; i + L <= to; i += L) store(sum(i, AllLanes()), dst + i);
     if (i < to) store(sum(to - L, AllLanes()), dst + (to - L));
     dst += dst_step;
@@ -63,6 +69,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
 template <bool Offsets, class T>
 struct FreeLanes {
   static constexpr bool streams = true;
+  static constexpr std::int64_t turn = 4 * Stage::room;
   HWY_INLINE void operator()(const Rows<Lane<T>>& rows) const {
     switch (rows.asks.count) {
       case 1: return add_lanes<1, Offsets, T>(rows);
@@ -99,24 +106,32 @@ class Line {
  public:
   using A = Lane<T>;
   static constexpr bool streams = Stride == 1 || Stride == 2;
+  static constexpr std::int64_t turn = 4 * Stage::room;
 
   explicit Line(const Collect& call)
       : stride_(call.stride),
         out_(call.out),
         length_((call.len + call.stride - 1) / call.stride),
         first_(call.first),
-        reach_(call.reach) {
+        reach_(call.reach),
+        step_(call.inner),
+        far_(!call.crossing) {
     for (std::int64_t e = 0; e < reach_; ++e)
       for (std::int64_t k = 0; k < stride_; ++k) {
         const std::int64_t t = call.phases[k].window - first_ - e;
         held_[e * stride_ + k] = t >= 0 && t < call.phases[k].count;
         taps_[e * stride_ + k] = hn::Set(ByteTag<A>(), static_cast<std::uint8_t>(call.phases[k].tap + t * stride_));
       }
+    if (call.crossing) {
+      // All outputs that are asked exist, from the first that place 0 asks.
+      first_ = 0;
+      out_ = std::numeric_limits<std::int64_t>::max() / 2;
+      return;
+    }
     begin_.move(*this, 0);
     end_.move(*this, HWY_MAX(length_ - lanes<A>(), 0));
   }
   std::int64_t length() const { return length_; }
-
   /// A pack may overlap the one before it.
   HWY_INLINE void operator()(const Rows<A>& rows) const {
     if constexpr (Reach > 0) {
@@ -192,6 +207,7 @@ class Line {
   HWY_NOINLINE void make(const Rows<A>& rows, std::int64_t begin, std::int64_t last, const Ranges& ranges) const {
     constexpr bool known = Count > 0 && Reach > 0;
     const std::int64_t L = lanes<A>(), stride = Stride > 0 ? Stride : stride_, reach = Reach > 0 ? Reach : reach_;
+    const std::int64_t step = Stride == 1 ? step_ : 1;
     // Copies: stores might change what they are copies of.
     const std::int64_t count = rows.asks.count, first = first_;
     const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
@@ -217,22 +233,23 @@ class Line {
       if constexpr (Stride == 1 && std::is_same_v<Ranges, Everywhere>)
         for (; m + 4 * L <= last; m += 4 * L) add_packs<4>(rows.asks, gy, offsets, m, dst, output);
       for (;; m = HWY_MIN(m + L, last)) {
+        if constexpr (Count > 0 && std::is_same_v<Ranges, Everywhere>) __builtin_prefetch(gy[Count - 1] + m + ahead);
         Pack<A> sums[Stride > 0 ? Stride : most_phases];
         each<Stride>(stride, [&](std::int64_t k) CENOTE_INLINED { sums[k] = number<Pack<A>>(0); });
         each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
           each<Reach>(reach, [&](std::int64_t e) CENOTE_INLINED {
-            const Pack<A> all = read(gy[g] + m + e, ranges[e]);
+            const Pack<A> all = read(gy[g] + m + e * step, ranges[e]);
             Bytes<A> bytes;
-            if constexpr (Offsets) bytes = read_bytes<A>(offsets[g] + m + e, ranges[e]);
+            if constexpr (Offsets) bytes = read_bytes<A>(offsets[g] + m + e * step, ranges[e]);
             each<Stride>(stride, [&](std::int64_t k) CENOTE_INLINED {
               const std::int64_t i = e * stride + k;
               if (Reach != 1 && Stride != 1 && !(known ? held[i] : held_[i])) return;
               if constexpr (!Offsets)
                 sums[k] = sums[k] + all;
               else if constexpr (known)
-                sums[k] = sums[k] + where_equal(bytes, wanted[g * Reach * Stride + i], all);
+                sums[k] = add_where_equal(bytes, wanted[g * Reach * Stride + i], sums[k], all);
               else
-                sums[k] = sums[k] + where_equal(bytes, hn::Add(rows.asks.of[g].wanted, taps_[i]), all);
+                sums[k] = add_where_equal(bytes, hn::Add(rows.asks.of[g].wanted, taps_[i]), sums[k], all);
             });
           });
         });
@@ -252,16 +269,17 @@ class Line {
                             A* dst, const Output& output) const {
     Pack<A> sums[N];
     each<N>(0, [&](std::int64_t j) CENOTE_INLINED { sums[j] = number<Pack<A>>(0); });
-    const std::int64_t L = lanes<A>(), count = asks.count, reach = reach_;
+    const std::int64_t L = lanes<A>(), count = asks.count, reach = reach_, step = step_;
+    if (far_) each<N>(0, [&](std::int64_t j) CENOTE_INLINED { __builtin_prefetch(gy[0] + m + j * L + ahead); });
     for (std::int64_t g = 0; g < count; ++g)
       for (std::int64_t e = 0; e < reach; ++e) {
-        const T* from = gy[g] + m + e;
-        const std::uint8_t* bytes = offsets[g] + m + e;
+        const T* from = gy[g] + m + e * step;
+        const std::uint8_t* bytes = offsets[g] + m + e * step;
         const auto wanted = hn::Add(asks.of[g].wanted, taps_[e]);
         each<N>(0, [&](std::int64_t j) CENOTE_INLINED {
           const Pack<A> all = load(from + j * L);
           if constexpr (Offsets)
-            sums[j] = sums[j] + where_equal(read_bytes<A>(bytes + j * L, AllLanes()), wanted, all);
+            sums[j] = add_where_equal(read_bytes<A>(bytes + j * L, AllLanes()), wanted, sums[j], all);
           else
             sums[j] = sums[j] + all;
         });
@@ -289,7 +307,8 @@ class Line {
   }
 
   std::int64_t stride_, out_, length_;
-  std::int64_t first_, reach_;           // outputs that place 0 asks
+  std::int64_t first_, reach_, step_;    // outputs that place 0 asks, and the lanes of each
+  bool far_;                             // they come from memory
   Border begin_, end_;                   // the first pack and the last
   bool held_[most_reach * most_phases];  // whether a phase asks an output, and at which tap
   Bytes<A> taps_[most_reach * most_phases];
@@ -301,8 +320,150 @@ void collect_line(const Collect& call) {
   walk<T>(call, Stride > 0 ? Stride : call.stride, line.length(), line);
 }
 
+/// A line whose windows lie one cell apart, in two steps. A winner's tap along the row it lies in depends on that row
+/// and on where windows begin along it, not on the row where they begin. So windows above each other whose winners lie
+/// in the row under way are added up first, and share one tap; the sums are a single row of outputs for the second
+/// step.
+template <class T>
+class CrossedLine {
+ public:
+  using A = Lane<T>;
+  static constexpr bool streams = true;
+  static constexpr std::int64_t turn = Stage::room;
+
+  explicit CrossedLine(const Collect& call)
+      : line_(call),
+        crossing_(*call.crossing),
+        first_(call.first * call.inner),
+        out_(call.out * call.inner),
+        halo_((call.reach - 1) * call.inner),
+        inner_(call.inner) {}
+  std::int64_t length() const { return line_.length(); }
+
+  HWY_INLINE void operator()(const Rows<A>& rows) const {
+    if (rows.count > 1 && out_ == length() && rows.gy_step == out_ && rows.offset_step == out_ &&
+        rows.dst_step == out_) {
+      // Winners are cells of their row: rows that touch are one.
+      const std::int64_t all = rows.count * out_;
+      std::fill_n(crossing_.taps + crossing_.lead + all, halo_, std::uint8_t{255});
+      return make(Rows<A>{rows.asks, 1, 0, 0, rows.dst, 0, 0, all, rows.stage, rows.stream}, all);
+    }
+    make(rows, out_);
+  }
+
+ private:
+  HWY_INLINE void make(const Rows<A>& rows, std::int64_t out) const {
+    // Parts of one row follow each other.
+    if (rows.from == 0) made_ = 0, clear_ = true;
+    const std::int64_t stop = HWY_MIN(out, HWY_MAX(rows.to + first_ + halo_, 0));
+    if (made_ < stop) {
+      clear_ = join(rows, out, made_, stop) && clear_;
+      made_ = stop;
+    }
+    if (!clear_) return add_each(rows, out);
+    Asks<A> sums;
+    sums.count = 1;
+    sums.of[0] = {reinterpret_cast<const std::byte*>(static_cast<const A*>(crossing_.sums) + crossing_.lead + first_),
+                  crossing_.taps + crossing_.lead + first_, hn::Zero(ByteTag<A>())};
+    line_(Rows<A>{sums, rows.count, crossing_.pitch, crossing_.pitch, rows.dst, rows.dst_step, rows.from, rows.to,
+                  rows.stage, rows.stream});
+  }
+
+  /// The first step. False if windows above each other have different taps in the same row, which those of one array
+  /// never do.
+  HWY_NOINLINE bool join(const Rows<A>& rows, std::int64_t out, std::int64_t begin, std::int64_t end) const {
+    constexpr int together = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+    const ByteTag<A> tag;
+    const std::int64_t L = lanes<A>(), count = rows.asks.count;
+    const Bytes<A> width = hn::Set(tag, static_cast<std::uint8_t>(halo_ / inner_ + 1));
+    const Ask<A>* asks = rows.asks.of;
+    Bytes<A> doubt = hn::Zero(tag);
+    std::int64_t gy_shift = 0, offset_shift = 0;
+    A* sums = static_cast<A*>(crossing_.sums) + crossing_.lead;
+    std::uint8_t* taps = crossing_.taps + crossing_.lead;
+    const auto add = [&]<int N>(std::integral_constant<int, N>, std::int64_t o, const auto& range) CENOTE_INLINED {
+      Pack<A> sum[N];
+      Bytes<A> least[N], most[N];
+      each<N>(0, [&](std::int64_t j) CENOTE_INLINED {
+        sum[j] = number<Pack<A>>(0);
+        least[j] = hn::Set(tag, 255);
+        most[j] = hn::Zero(tag);
+      });
+      for (std::int64_t g = 0; g < count; ++g) {
+        const T* gy = reinterpret_cast<const T*>(asks[g].gy) + gy_shift + o;
+        const std::uint8_t* offsets = asks[g].offsets + offset_shift + o;
+        const Bytes<A> wanted = asks[g].wanted;
+        each<N>(0, [&](std::int64_t j) CENOTE_INLINED {
+          // Taps of other rows wrap around, or lie beyond the last.
+          const Bytes<A> tap = hn::Sub(read_bytes<A>(offsets + j * L, range), wanted);
+          const auto here = hn::Lt(tap, width);
+          sum[j] = add_where(here, sum[j], read(gy + j * L, range));
+          least[j] = hn::Min(least[j], tap);
+          most[j] = hn::IfThenElse(here, hn::Max(most[j], tap), most[j]);
+        });
+      }
+      if constexpr (N > 1)
+        if (count > 0) {
+          const T* next = reinterpret_cast<const T*>(asks[count - 1].gy) + gy_shift + o + ahead;
+          each<N>(0, [&](std::int64_t j) CENOTE_INLINED { __builtin_prefetch(next + j * L); });
+          __builtin_prefetch(asks[count - 1].offsets + offset_shift + o + ahead);
+        }
+      each<N>(0, [&](std::int64_t j) CENOTE_INLINED {
+        store(sum[j], sums + o + j * L);
+        hn::StoreU(least[j], tag, taps + o + j * L);
+        doubt = hn::Or(doubt, hn::SaturatedSub(most[j], least[j]));
+      });
+    };
+    for (std::int64_t row = rows.count; row > 0; --row) {
+      std::int64_t o = begin;
+      for (; o + together * L <= end; o += together * L) add(std::integral_constant<int, together>(), o, AllLanes());
+      if (out < L)
+        add(std::integral_constant<int, 1>(), 0, LaneRange<T>(0, out));
+      else
+        for (; o < end; o += L) add(std::integral_constant<int, 1>(), HWY_MIN(o, out - L), AllLanes());
+      gy_shift += rows.gy_step;
+      offset_shift += rows.offset_step;
+      sums += crossing_.pitch;
+      taps += crossing_.pitch;
+    }
+    return hn::AllTrue(tag, hn::Eq(doubt, hn::Zero(tag)));
+  }
+
+  /// Tap by tap, in the same order.
+  HWY_NOINLINE void add_each(const Rows<A>& rows, std::int64_t out) const {
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      for (std::int64_t i = rows.from; i < rows.to; ++i) {
+        A all = 0;
+        for (std::int64_t e = 0; e <= halo_; e += inner_) {
+          const std::int64_t o = i + first_ + e;
+          if (o < 0 || o >= out) continue;
+          A sum = 0;
+          for (std::int64_t g = 0; g < rows.asks.count; ++g) {
+            const Ask<A>& ask = rows.asks.of[g];
+            const auto tap = static_cast<std::uint8_t>((halo_ - e) / inner_ + hn::GetLane(ask.wanted));
+            if (ask.offsets[row * rows.offset_step + o] == tap)
+              sum += static_cast<A>(reinterpret_cast<const T*>(ask.gy)[row * rows.gy_step + o]);
+          }
+          all += sum;
+        }
+        rows.dst[row * rows.dst_step + i - rows.from] = all;
+      }
+  }
+
+  Line<1, 0, true, A> line_;
+  const cpu::Crossing& crossing_;
+  std::int64_t first_, out_, halo_, inner_;  // lanes
+  mutable std::int64_t made_ = 0;            // lanes of the row under way,
+  mutable bool clear_ = true;                // in which no two taps meet
+};
+
 template <bool Offsets, class T>
 void collect_lines(const Collect& call) {
+  if constexpr (Offsets)
+    if (call.crossing) {
+      const CrossedLine<T> line(call);
+      return walk<T>(call, 1, line.length(), line);
+    }
   switch (call.stride) {
     case 1: return collect_line<1, 0, Offsets, T>(call);
     case 2:

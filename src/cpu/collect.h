@@ -9,8 +9,9 @@
 
 namespace cenote::cpu {
 
-constexpr std::int64_t most_windows = 64;   // that hold one cell: more are sent sooner than asked;
+constexpr std::int64_t most_windows = 16;   // that hold one cell: more are sent sooner than asked;
 constexpr std::int64_t most_on_lines = 12;  // on lines, and of sums, fewer
+constexpr std::int64_t most_crossed = 18;   // steps of a line that is crossed, see below
 constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
 
 /// Outputs whose windows may hold the cells under way; where one cell of a window gets it all, with the offsets that
@@ -33,8 +34,17 @@ struct Stage {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order. All distances
-/// count elements.
+/// Memory for what crossed lines are made of: of each output the sum over the rows of windows whose winner lies in the
+/// row of cells under way, and the winner's tap along it.
+struct Crossing {
+  static constexpr std::int64_t most = 1 << 15;  // lanes of a row
+  std::int64_t lead, pitch;                      // lanes in front of the first output; from row to row
+  void* sums;
+  std::uint8_t* taps;  // 255 outside
+};
+
+/// Neighbouring rows of cells: for each the sum of gy over the windows that hold it, in row-major order, or where lines
+/// are crossed column by column. All distances count elements.
 struct Collect {
   const Giver* givers;  // of the levels outside
   std::int64_t count;   //
@@ -48,6 +58,9 @@ struct Collect {
   const Axis::Place* phases;  // lines only: the places of the first cells, as many as the stride
   std::int64_t stride, out;   //
   std::int64_t first, reach;  // and the outputs that these cells ask
+  // Lines of windows one cell apart may be crossed: rows are joined before the taps along them are told apart.
+  std::int64_t inner;  // lanes of one cell of the line
+  Crossing* crossing;  // or null
   Stage* stage;
 };
 

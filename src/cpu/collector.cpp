@@ -21,6 +21,22 @@ double inverse(double divisor) {
   return std::frexp(divisor, &exponent) == 0.5 && std::abs(exponent) < 100 ? 1 / divisor : 0;
 }
 
+// Whether the taps along the last level are better told apart after the rows of windows are joined: where that takes
+// few steps, fewer than asking every window, and rows are long enough to be worth their beginnings and ends.
+bool crosses(const Router& router, const View& offsets) {
+  const std::size_t last = router.depth() - 1;
+  const Axis& axis = router.axis(last);
+  const RouteAxis &level = router.level(last), &lanes = router.lanes();
+  const std::int64_t inner = lanes.outputs, lanes_of_row = axis.n * inner;
+  std::int64_t rows = 1;
+  for (std::size_t l = 0; l < last; ++l)
+    rows *= std::min(most_windows + 1, (router.axis(l).size - 1) / router.axis(l).stride + 1);
+  const std::int64_t steps = rows + axis.size;
+  return offsets.data && axis.stride == 1 && rows * axis.size > steps && steps <= most_crossed &&
+         steps * steps <= 3 * lanes_of_row && std::max(lanes_of_row, axis.out * inner) <= Crossing::most &&
+         level.output_step == inner && level.offset_step == inner && level.cell_step == inner;
+}
+
 }  // namespace
 
 bool Collector::applies(const Router& router, const View& offsets, const View& gy, const MutableView& gx) {
@@ -35,13 +51,20 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   const bool lines = router.lanes().outputs == 1;
   const RouteAxis& inner = lines ? router.level(last) : router.lanes();
   const bool touching = inner.output_step == 1 && (inner.offset_step == 1 || !offsets.data) && inner.cell_step == 1;
+  if (touching && crosses(router, offsets)) return true;
   // Sums have passes instead.
   const std::int64_t most = lines || !offsets.data ? most_on_lines : most_windows;
   return touching && windows <= most && (!lines || router.axis(last).stride <= most_phases);
 }
 
 Collector::Collector(const Router& router, const View& offsets, const View& gy, const MutableView& gx, double divisor)
-    : router_(router), offsets_(offsets), gy_(gy), gx_(gx), lines_(router.lanes().outputs == 1), divisor_(divisor) {
+    : router_(router),
+      offsets_(offsets),
+      gy_(gy),
+      gx_(gx),
+      lines_(router.lanes().outputs == 1 || crosses(router, offsets)),
+      crosses_(crosses(router, offsets)),
+      divisor_(divisor) {
   const std::size_t last = router.depth() - 1;
   const Axis& axis = router.axis(last);
   for (std::int64_t cell = 0; lines_ && cell < axis.stride; ++cell) {
@@ -51,7 +74,7 @@ Collector::Collector(const Router& router, const View& offsets, const View& gy, 
     first_ = reach_ == 0 ? first : std::min(first_, first);
     reach_ = (reach_ == 0 ? place.window + 1 : stop) - first_;
   }
-  row_ = lines_ ? axis.n : router.lanes().outputs;
+  row_ = (lines_ ? axis.n : 1) * router.lanes().outputs;
   depth_ = lines_ ? last : last + 1;
   std::int64_t taps = lines_ ? axis.size : 1;
   for (std::size_t l = depth_; l-- > 0; taps *= router.axis(l).size)
@@ -74,7 +97,20 @@ class Collector::Rows {
         functions_(collecting(all.gx_.type, all.lines_, all.offsets_.data != nullptr)),
         bytes_(static_cast<std::int64_t>(size_of(all.gx_.type))),
         stage_{Scratch::of_this_thread().take(Stage::lanes * (all.gx_.type == Type::f64 ? 8 : 4)), all.divisor_,
-               inverse(all.divisor_), stream} {}
+               inverse(all.divisor_), stream} {
+    if (!all.crosses_) return;
+    // Packs may be read past the last lane.
+    const std::int64_t inner = all.router_.lanes().outputs, first = all.first_ * inner, pack = 16;
+    const std::int64_t out = all.router_.axis(all.router_.depth() - 1).out * inner;
+    crossing_.lead = std::max<std::int64_t>(0, -first);
+    crossing_.pitch =
+        crossing_.lead + std::max(out, all.row_ + first + (all.reach_ - 1) * inner) / pack * pack + 2 * pack;
+    const std::int64_t count =
+        crossing_.pitch * std::max<std::int64_t>(1, Stage::room / std::max<std::int64_t>(1, all.row_));
+    crossing_.sums = Scratch::of_this_thread().take(count * (all.gx_.type == Type::f64 ? 8 : 4));
+    crossing_.taps = reinterpret_cast<std::uint8_t*>(Scratch::of_this_thread().take(count));
+    std::fill_n(crossing_.taps, count, std::uint8_t{255});  // outside there is no winner
+  }
 
   void operator()(std::int64_t begin, std::int64_t end) {
     const std::size_t last = all_.depth_ - 1;
@@ -87,7 +123,8 @@ class Collector::Rows {
       functions_.rows({stand.givers.data(), stand.count, level.axis, first, stop, level.steps.output_step,
                        level.steps.offset_step, level.steps.cell_step, level.scale,
                        static_cast<std::byte*>(all_.gx_.data) + stand.cell * bytes_, all_.row_, all_.phases_.data(),
-                       line.stride, line.out, all_.first_, all_.reach_, &stage_});
+                       line.stride, line.out, all_.first_, all_.reach_, all_.router_.lanes().outputs,
+                       all_.crosses_ ? &crossing_ : nullptr, &stage_});
       row += stop - first;
     }
     functions_.flush(stage_);
@@ -139,12 +176,14 @@ class Collector::Rows {
   Collecting functions_;
   std::int64_t bytes_;
   Stage stage_;
+  Crossing crossing_{};
   std::array<Stand, max_rank> stands_;
 };
 
 void Collector::run() const {
   const std::int64_t rows = slices_ * rows_, bytes = static_cast<std::int64_t>(size_of(gx_.type));
-  const bool stream = rows * row_ * bytes > last_level_cache();
+  const std::int64_t given = element_count(gy_.shape) * (bytes + (offsets_.data ? 1 : 0));
+  const bool stream = rows * row_ * bytes + given > last_level_cache();
   const std::int64_t together = std::max<std::int64_t>(1, task_bytes / std::max<std::int64_t>(row_ * bytes, 1));
   parallel_for((rows + together - 1) / together, [&](std::int64_t task) {
     Scratch& scratch = Scratch::of_this_thread();

@@ -33,6 +33,7 @@ class Collector {
   bool lines_;                                     // lanes run along the last level; then its
   std::array<Axis::Place, most_phases> phases_{};  //
   std::int64_t first_ = 0, reach_ = 0;             // and the outputs that the first cells ask
+  bool crosses_;                                   // such a line is made in two steps, of all lanes of its cells
   std::array<Level, max_rank> levels_{};           // all, or all but the last
   std::size_t depth_ = 0;                          //
   double divisor_;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
+constexpr std::int64_t most_real = 1024;         // offsets of a window that are looked up to be checked
 
 // Tasks of about equal size over [0, n), each of `work` elements.
 template <class Body>
@@ -50,20 +51,27 @@ class Sums {
     tabled_ = router.find_distances(steps_, distances_);
     transposed_ = router.axis(0).transpose();
     const std::int64_t n = router.axis(0).n, wanted = (4 * thread_limit() + router.slices() - 1) / router.slices();
+    // Outputs whose windows reach into several blocks are visited for each of them: blocks are longer than windows.
+    const std::int64_t reach = router.axis(0).adaptive ? 1 : 3 * router.axis(0).size * router.axis(0).dilation;
     const std::int64_t most =
-        std::max<std::int64_t>(1, block_bytes / static_cast<std::int64_t>(sizeof(A)) / std::max<std::int64_t>(row_, 1));
+        std::max(reach, block_bytes / static_cast<std::int64_t>(sizeof(A)) / std::max<std::int64_t>(row_, 1));
     length_ = std::clamp<std::int64_t>(std::min(most, (n + wanted - 1) / wanted), 1, std::max<std::int64_t>(n, 1));
     blocks_ = (n + length_ - 1) / length_;
     const Axis& along = router.axis(router.depth() - 1);
     if (!along.adaptive && along.size > along.stride && router.full(router.depth() - 1))
-      runs_ = winner_runs_function(type_of<A>, offsets.type);
+      runs_ = winner_runs_functions(type_of<A>, offsets.type);
+    // Offsets of a single axis tell taps apart by themselves, unless adding a stride makes them wrap around.
+    const std::int64_t numbers = std::int64_t{1} << (8 * std::min<std::size_t>(4, size_of(offsets.type)));
+    width_ = router.depth() == 1 && along.size + along.stride <= numbers ? 0 : along.size;
     flush_ = collecting(gx.type, false, true).flush;
-    stream_ = element_count(gx.shape) * static_cast<std::int64_t>(size_of(gx.type)) > last_level_cache();
+    const auto bytes = static_cast<std::int64_t>(size_of(gx.type)), given = element_count(gy.shape);
+    stream_ = element_count(gx.shape) * bytes + given * (bytes + static_cast<std::int64_t>(size_of(offsets.type))) >
+              last_level_cache();
     dense_ = router.lanes().outputs == 1 || router.lanes().cell_step == 1;
     for (std::size_t l = 0; l < router.depth(); ++l) dense_ = dense_ && router.level(l).cell_step == steps_[l];
     // Where windows lie like cells, one after the other, all rows of a plane are one.
     const Axis& outer = router.axis(0);
-    merged_ = runs_ && tabled_ && router.lanes().outputs == 1 && router.depth() == 2 && router.full(0) &&
+    merged_ = runs_.along && tabled_ && router.lanes().outputs == 1 && router.depth() == 2 && router.full(0) &&
               along.stride == 1 && along.out == along.n && !outer.adaptive && outer.stride == 1 &&
               router.level(1).output_step == 1 && router.level(0).output_step == along.out;
   }
@@ -158,7 +166,12 @@ class Sums {
       const std::int64_t count = std::min(WinnerRuns::most, stop - begin);
       const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step;
       const A* gy = static_cast<const A*>(gy_.data) + row.output_step + begin;
-      if (!direct || begin + WinnerRuns::most >= outputs) {
+      if (direct && begin + WinnerRuns::most >= outputs) {
+        std::copy_n(gy, count, values.data());
+        std::copy_n(offsets + begin, count, numbers.data());
+        gy = values.data();
+        offsets = numbers.data();
+      } else if (!direct) {
         read(row.output_step + begin * level.output_step, level.output_step, count, values.data());
         for (std::int64_t i = 0, y = begin / width, x = begin % width; i < count; ++i) {
           numbers[static_cast<std::size_t>(i)] = offsets[y * row_step + x * level.offset_step];
@@ -169,9 +182,8 @@ class Sums {
       } else {
         offsets += begin;
       }
-      if (runs_ && tabled_) {
-        const std::int64_t runs =
-            runs_({gy, offsets, count, last > 0 ? axis.size : 0, axis.stride, joined.data(), ends.data()});
+      if (runs_.along && tabled_) {
+        const std::int64_t runs = runs_.along({gy, offsets, count, width_, axis.stride, joined.data(), ends.data()});
         const std::int64_t start = base + (begin * axis.stride - axis.low) * steps_[last];
         for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
           add(start + ends[r] * apart + distances_[static_cast<std::size_t>(offsets[ends[r]])], size, joined[r], sums);
@@ -191,18 +203,47 @@ class Sums {
                  std::int64_t stop, A* sums) const {
     const std::size_t last = router_.depth() - 1;
     const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
-    std::array<A, 256> values;
-    for (o[last] = first; o[last] < stop; ++o[last]) {
-      if (router_.empty(last, o[last])) continue;
-      const std::int64_t window = base + router_.start(last, o[last]) * steps_[last];
-      const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step + o[last] * level.offset_step;
-      for (std::int64_t c = 0; c < lanes.outputs; c += 256) {
-        const std::int64_t n = std::min<std::int64_t>(256, lanes.outputs - c);
-        read(row.output_step + o[last] * level.output_step + c * lanes.output_step, lanes.output_step, n,
-             values.data());
-        for (std::int64_t i = 0; i < n; ++i)
-          add(window + c + i + far(o, offsets[(c + i) * lanes.offset_step]), size, values[static_cast<std::size_t>(i)],
-              sums);
+    const Axis& axis = router_.axis(last);
+    const bool joins = runs_.lanes && tabled_ && lanes.outputs >= WinnerRuns::group / 2;
+    constexpr std::int64_t most = WinnerRuns::most, group = WinnerRuns::group;
+    std::array<A, most> values, open;
+    std::array<A, most + group> joined;
+    std::array<std::int32_t, most + group> ends;
+    std::array<std::array<Offset, most>, 2> copies;
+    for (std::int64_t c = 0; c < lanes.outputs; c += most) {
+      const std::int64_t n = std::min<std::int64_t>(most, lanes.outputs - c);
+      const bool whole = n % group == 0, direct = whole && lanes.offset_step == 1;
+      const auto offsets_of = [&](std::int64_t w) {
+        const auto* from =
+            static_cast<const Offset*>(offsets_.data) + row.offset_step + w * level.offset_step + c * lanes.offset_step;
+        if (direct) return from;
+        Offset* copy = copies[static_cast<std::size_t>(w % 2)].data();
+        for (std::int64_t i = 0; i < n; ++i) copy[i] = from[i * lanes.offset_step];
+        return static_cast<const Offset*>(copy);
+      };
+      open.fill(A{0});
+      const Offset* next = first < stop ? offsets_of(first) : nullptr;
+      for (o[last] = first; o[last] < stop; ++o[last]) {
+        const Offset* offsets = next;
+        const bool more = o[last] + 1 < stop;
+        if (more) next = offsets_of(o[last] + 1);
+        if (router_.empty(last, o[last])) continue;
+        const std::int64_t window = base + router_.start(last, o[last]) * steps_[last] + c;
+        const std::int64_t at = row.output_step + o[last] * level.output_step + c * lanes.output_step;
+        const A* gy = static_cast<const A*>(gy_.data) + at;
+        if (!whole || gy_.type != type_of<A> || lanes.output_step != 1) {
+          read(at, lanes.output_step, n, values.data());
+          gy = values.data();
+        }
+        if (joins) {
+          const bool continues = more && (o[last] + 1) % group != 0;
+          const std::int64_t runs = runs_.lanes({gy, offsets, continues ? next : nullptr, n, width_, axis.stride,
+                                                 open.data(), joined.data(), ends.data()});
+          for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
+            add(window + ends[r] + distances_[static_cast<std::size_t>(offsets[ends[r]])], size, joined[r], sums);
+          continue;
+        }
+        for (std::int64_t i = 0; i < n; ++i) add(window + i + far(o, offsets[i]), size, gy[i], sums);
       }
     }
   }
@@ -257,10 +298,11 @@ class Sums {
   const MutableView& gx_;
   Places steps_{};
   std::int64_t row_ = 0, length_ = 1, blocks_ = 1;
-  std::array<std::int64_t, largest_table> distances_;
+  std::vector<std::int64_t> distances_;
   bool tabled_ = false;
   Axis transposed_;
-  WinnerRunsFunction runs_ = nullptr;
+  WinnerRunsFunctions runs_{};
+  std::int64_t width_ = 0;  // that runs are told
   bool merged_ = false;
   void (*flush_)(Stage&);
   bool stream_, dense_;  // past the caches; blocks of gx have no gaps
@@ -277,8 +319,8 @@ void check_offsets(const Plan::Impl& plan, const View& offsets) {
   const std::size_t last = router.depth() - 1;
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const auto [inside, outside] = router.axis(last).interior();
-  const std::int64_t width = router.axis(last).size, known = taps > 0 && taps <= largest_table ? taps : 0;
-  using Real = std::array<bool, largest_table>;
+  const std::int64_t width = router.axis(last).size, known = taps > 0 && taps <= most_real ? taps : 0;
+  using Real = std::array<bool, most_real>;
   // Whether the taps of the levels outside are real, for every offset of a row's windows.
   const auto find_real = [&](const Places& outer, Real& real) {
     for (std::int64_t i = 0; i < known / width; ++i) {
@@ -367,7 +409,7 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
   const std::size_t last = router.depth() - 1;
   Places steps{};
   for (std::size_t l = 0; l <= last; ++l) steps[l] = router.level(l).cell_step;
-  std::array<std::int64_t, largest_table> distances;
+  std::vector<std::int64_t> distances;
   const bool tabled = router.find_distances(steps, distances);
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const auto [inside, outside] = router.axis(last).interior();

@@ -14,7 +14,7 @@ void check_offsets(const Plan::Impl& plan, const View& offsets);
 /// dy = dx at the winners, 0 for windows without a real cell. Precondition: the offsets were checked.
 void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const MutableView& dy);
 
-/// gx = for each cell the sum of gy over the windows that it wins, in row-major order. As above.
+/// gx = for each cell the sum of gy over the windows that it wins, in an order that only the problem decides. As above.
 void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx);
 
 /// gx = for each cell the sum of gy over the windows that hold it, divided. False, and nothing is done, where many

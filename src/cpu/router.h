@@ -11,7 +11,7 @@
 
 namespace cenote::cpu {
 
-constexpr std::int64_t largest_table = 1024;  // offsets that are looked up
+constexpr std::int64_t largest_table = 1 << 16;  // offsets that are looked up
 
 using Places = std::array<std::int64_t, max_rank>;
 
@@ -72,14 +72,14 @@ class Router {
 
   /// How far each offset lies from the first tap of its window, when a step along level l is steps[l]. False where that
   /// depends on the window or is too much to keep.
-  bool find_distances(const Places& steps, std::array<std::int64_t, largest_table>& distances) const {
-    for (std::int64_t offset = 0; tabled_ && offset < taps_; ++offset) {
-      std::int64_t rest = offset, sum = 0;
-      for (std::size_t l = depth(); l-- > 0; rest /= axes_[l].size)
-        sum += rest % axes_[l].size * axes_[l].dilation * steps[l];
-      distances[static_cast<std::size_t>(offset)] = sum;
-    }
-    return tabled_;
+  bool find_distances(const Places& steps, std::vector<std::int64_t>& distances) const {
+    if (!tabled_) return false;
+    distances.assign(static_cast<std::size_t>(taps_), 0);
+    std::size_t known = 1;
+    for (std::size_t l = depth(); l-- > 0; known *= static_cast<std::size_t>(axes_[l].size))
+      for (std::size_t i = known; i < known * static_cast<std::size_t>(axes_[l].size); ++i)
+        distances[i] = distances[i - known] + axes_[l].dilation * steps[l];
+    return true;
   }
 
   /// The first tap of window o along level l; it may lie in the padding.

@@ -57,51 +57,77 @@ HWY_INLINE std::uint64_t bits_of(D tag, M mask) {
   return bits;
 }
 
-/// A bit for each of a group's outputs whose next one has an offset that is `stride` less.
+/// A bit for each of a group's outputs whose next one has an offset that is `stride` less, or, since numbers wrap
+/// around, that much less than more.
 template <class O>
-HWY_INLINE std::uint64_t find_less(const O* offsets, std::int64_t stride) {
+HWY_INLINE std::uint64_t find_less(const O* offsets, const O* next, std::int64_t stride) {
   const GroupTag<O> tag;
   std::uint64_t bits = 0;
 #pragma GCC unroll 4
   for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
-    const auto next = hn::Add(hn::LoadU(tag, offsets + i + 1), hn::Set(tag, static_cast<O>(stride)));
-    bits |= bits_of(tag, hn::Eq(next, hn::LoadU(tag, offsets + i))) << i;
+    const auto more = hn::Add(hn::LoadU(tag, next + i), hn::Set(tag, static_cast<O>(stride)));
+    bits |= bits_of(tag, hn::Eq(more, hn::LoadU(tag, offsets + i))) << i;
   }
   return bits;
 }
 
-/// A bit for each whose tap along the row is `stride` or more. Offsets are rows of `width` taps.
-HWY_INLINE std::uint64_t find_behind(const std::uint8_t* offsets, std::int64_t width, std::int64_t stride) {
-  const GroupTag<std::uint16_t> tag;
-  const hn::Rebind<std::uint8_t, decltype(tag)> narrow;
+/// Finds the outputs whose winner is that of the next output too: its tap along the row is `stride` or more. Offsets
+/// are rows of `width` taps.
+template <class O>
+class Continued;
+template <>
+class Continued<std::uint8_t> {
+ public:
   // Numbers are small enough for an exact quotient, here and below.
-  const auto wide = hn::Set(tag, static_cast<std::uint16_t>(width)),
-             inverse = hn::Set(tag, static_cast<std::uint16_t>(65536 / width + 1)),
-             least = hn::Set(tag, static_cast<std::uint16_t>(stride));
-  std::uint64_t bits = 0;
+  Continued(std::int64_t width, std::int64_t stride)
+      : stride_(stride), width_(width), inverse_(width > 0 ? 65536 / width + 1 : 0) {}
+  HWY_INLINE std::uint64_t operator()(const std::uint8_t* offsets, const std::uint8_t* next) const {
+    const std::uint64_t less = find_less(offsets, next, stride_);
+    if (width_ == 0) return less;
+    const GroupTag<std::uint16_t> tag;
+    const hn::Rebind<std::uint8_t, decltype(tag)> narrow;
+    const auto wide = hn::Set(tag, static_cast<std::uint16_t>(width_)),
+               inverse = hn::Set(tag, static_cast<std::uint16_t>(inverse_)),
+               least = hn::Set(tag, static_cast<std::uint16_t>(stride_));
+    std::uint64_t bits = 0;
 #pragma GCC unroll 4
-  for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
-    const auto offset = hn::PromoteTo(tag, hn::LoadU(narrow, offsets + i));
-    const auto tap = hn::Sub(offset, hn::Mul(hn::MulHigh(offset, inverse), wide));
-    bits |= bits_of(tag, hn::Eq(hn::Max(tap, least), tap)) << i;
+    for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
+      const auto offset = hn::PromoteTo(tag, hn::LoadU(narrow, offsets + i));
+      const auto tap = hn::Sub(offset, hn::Mul(hn::MulHigh(offset, inverse), wide));
+      bits |= bits_of(tag, hn::Eq(hn::Max(tap, least), tap)) << i;
+    }
+    return bits & less;
   }
-  return bits;
-}
-HWY_INLINE std::uint64_t find_behind(const std::uint16_t* offsets, std::int64_t width, std::int64_t stride) {
-  const GroupTag<float> tag;
-  const hn::Rebind<std::int32_t, decltype(tag)> whole;
-  const hn::Rebind<std::uint16_t, decltype(tag)> narrow;
-  const auto wide = hn::Set(tag, static_cast<float>(width)), inverse = hn::Set(tag, 1.f / static_cast<float>(width)),
-             half = hn::Set(tag, 0.5f), least = hn::Set(tag, static_cast<float>(stride));
-  std::uint64_t bits = 0;
+
+ private:
+  std::int64_t stride_, width_, inverse_;
+};
+template <>
+class Continued<std::uint16_t> {
+ public:
+  Continued(std::int64_t width, std::int64_t stride) : stride_(stride), width_(static_cast<float>(width)) {}
+  HWY_INLINE std::uint64_t operator()(const std::uint16_t* offsets, const std::uint16_t* next) const {
+    const std::uint64_t less = find_less(offsets, next, stride_);
+    if (width_ == 0) return less;
+    const GroupTag<float> tag;
+    const hn::Rebind<std::int32_t, decltype(tag)> whole;
+    const hn::Rebind<std::uint16_t, decltype(tag)> narrow;
+    const auto wide = hn::Set(tag, width_), inverse = hn::Set(tag, 1.f / width_), half = hn::Set(tag, 0.5f),
+               least = hn::Set(tag, static_cast<float>(stride_));
+    std::uint64_t bits = 0;
 #pragma GCC unroll 4
-  for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
-    const auto offset = hn::ConvertTo(tag, hn::PromoteTo(whole, hn::LoadU(narrow, offsets + i)));
-    const auto row = hn::Floor(hn::Mul(hn::Add(offset, half), inverse));
-    bits |= bits_of(tag, hn::Ge(hn::Sub(offset, hn::Mul(row, wide)), least)) << i;
+    for (int i = 0; i < static_cast<int>(WinnerRuns::group); i += static_cast<int>(hn::MaxLanes(tag))) {
+      const auto offset = hn::ConvertTo(tag, hn::PromoteTo(whole, hn::LoadU(narrow, offsets + i)));
+      const auto row = hn::Floor(hn::Mul(hn::Add(offset, half), inverse));
+      bits |= bits_of(tag, hn::Ge(hn::Sub(offset, hn::Mul(row, wide)), least)) << i;
+    }
+    return bits & less;
   }
-  return bits;
-}
+
+ private:
+  std::int64_t stride_;
+  float width_;
+};
 
 /// Stores the lanes whose bits are set, without gaps.
 template <class A>
@@ -116,34 +142,69 @@ HWY_INLINE void store_some(const Group<A>& group, std::uint64_t bits, A* dst) {
   }
 }
 
+/// at, at + 1, …
+template <class A>
+HWY_INLINE Group<A> numbers(std::int64_t at) {
+  Group<A> group;
+#pragma GCC unroll 8
+  for (int j = 0; j < Group<A>::count; ++j)
+    group.packs[j] = {hn::Iota(Tag<A>(), static_cast<A>(at) + j * Group<A>::lanes)};
+  return group;
+}
+
 template <class A, class O>
 std::int64_t winner_runs(const WinnerRuns& call) {
-  const std::int64_t width = call.width, stride = call.stride, count = call.count;
+  const std::int64_t count = call.count;
+  const Continued<O> find(call.width, call.stride);
   const O* offsets = static_cast<const O*>(call.offsets);
   const A* gy = static_cast<const A*>(call.gy);
   A* sums = static_cast<A*>(call.sums);
   std::int32_t* ends = call.ends;
   for (std::int64_t at = 0; at < count; at += WinnerRuns::group) {
+    // The next rows are asked from memory while these are added up.
+    __builtin_prefetch(gy + at + 2 * WinnerRuns::most);
     const std::int64_t left = HWY_MIN(count - at, WinnerRuns::group);
     const std::uint64_t all = (std::uint64_t{1} << left) - 1;
-    std::uint64_t continued = find_less(offsets + at, stride) & (all >> 1);
-    if (width > 0) continued &= find_behind(offsets + at, width, stride);
+    const std::uint64_t continued = find(offsets + at, offsets + at + 1) & (all >> 1);
     const std::uint64_t two = continued << 1, three = two & (two << 1), five = three & (three << 2);
     Group<A> group;
-    Group<std::int32_t> numbers;
 #pragma GCC unroll 8
     for (int j = 0; j < Group<A>::count; ++j) group.packs[j] = load(gy + at + j * Group<A>::lanes);
-#pragma GCC unroll 8
-    for (int j = 0; j < Group<std::int32_t>::count; ++j)
-      numbers.packs[j] = {
-          hn::Iota(Tag<std::int32_t>(), static_cast<std::int32_t>(at) + j * Group<std::int32_t>::lanes)};
     add_below<1>(group, two);
     add_below<2>(group, three);
     add_below<4>(group, five);
     add_below<8>(group, five & (five << 4));
     const std::uint64_t last = continued ^ all;
     store_some(group, last, sums);
-    store_some(numbers, last, ends);
+    store_some(numbers<std::int32_t>(at), last, ends);
+    sums += std::popcount(last);
+    ends += std::popcount(last);
+  }
+  return ends - call.ends;
+}
+
+template <class A, class O>
+std::int64_t lane_runs(const cpu::LaneRuns& call) {
+  const std::int64_t count = call.count;
+  const Continued<O> find(call.width, call.stride);
+  const O *offsets = static_cast<const O*>(call.offsets), *next = static_cast<const O*>(call.next);
+  const A* gy = static_cast<const A*>(call.gy);
+  A *open = static_cast<A*>(call.open), *sums = static_cast<A*>(call.sums);
+  std::int32_t* ends = call.ends;
+  for (std::int64_t at = 0; at < count; at += WinnerRuns::group) {
+    const std::uint64_t all = (std::uint64_t{1} << HWY_MIN(count - at, WinnerRuns::group)) - 1;
+    const std::uint64_t last = (next ? ~find(offsets + at, next + at) : ~std::uint64_t{0}) & all;
+    Group<A> group;
+    constexpr int L = Group<A>::lanes;
+#pragma GCC unroll 8
+    for (int j = 0; j < Group<A>::count; ++j) {
+      group.packs[j] = load(open + at + j * L) + load(gy + at + j * L);
+      const std::uint64_t word = last >> (j * L);
+      const auto mask = hn::LoadMaskBits(Tag<A>(), reinterpret_cast<const std::uint8_t*>(&word));
+      store(Pack<A>{hn::IfThenZeroElse(mask, group.packs[j].v)}, open + at + j * L);
+    }
+    store_some(group, last, sums);
+    store_some(numbers<std::int32_t>(at), last, ends);
     sums += std::popcount(last);
     ends += std::popcount(last);
   }
@@ -152,11 +213,14 @@ std::int64_t winner_runs(const WinnerRuns& call) {
 
 }  // namespace
 
-cpu::WinnerRunsFunction winner_runs_in(Type lane, Type offset) {
-  if (offset == Type::u8)
-    return lane == Type::f64 ? winner_runs<double, std::uint8_t> : winner_runs<float, std::uint8_t>;
-  if (offset != Type::u16) return nullptr;
-  return lane == Type::f64 ? winner_runs<double, std::uint16_t> : winner_runs<float, std::uint16_t>;
+cpu::WinnerRunsFunctions winner_runs_in(Type lane, Type offset) {
+  const auto of = []<class O>(bool wide, O) -> cpu::WinnerRunsFunctions {
+    if (wide) return {winner_runs<double, O>, lane_runs<double, O>};
+    return {winner_runs<float, O>, lane_runs<float, O>};
+  };
+  if (offset == Type::u8) return of(lane == Type::f64, std::uint8_t{});
+  if (offset == Type::u16) return of(lane == Type::f64, std::uint16_t{});
+  return {nullptr, nullptr};
 }
 
 }  // namespace HWY_NAMESPACE
@@ -166,7 +230,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote {
 HWY_EXPORT(winner_runs_in);
-cpu::WinnerRunsFunction cpu::winner_runs_function(Type lane, Type offset) noexcept {
+cpu::WinnerRunsFunctions cpu::winner_runs_functions(Type lane, Type offset) noexcept {
   return HWY_DYNAMIC_DISPATCH(winner_runs_in)(lane, offset);
 }
 }  // namespace cenote
