@@ -186,7 +186,7 @@ class Sums {
         const std::int64_t runs = runs_.along({gy, offsets, count, width_, axis.stride, joined.data(), ends.data()});
         const std::int64_t start = base + (begin * axis.stride - axis.low) * steps_[last];
         for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
-          add(start + ends[r] * apart + distances_[static_cast<std::size_t>(offsets[ends[r]])], size, joined[r], sums);
+          add(start + ends[r] * apart + distances_[static_cast<std::int64_t>(offsets[ends[r]])], size, joined[r], sums);
         continue;
       }
       for (std::int64_t i = 0; i < count; ++i) {
@@ -240,7 +240,7 @@ class Sums {
           const std::int64_t runs = runs_.lanes({gy, offsets, continues ? next : nullptr, n, width_, axis.stride,
                                                  open.data(), joined.data(), ends.data()});
           for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
-            add(window + ends[r] + distances_[static_cast<std::size_t>(offsets[ends[r]])], size, joined[r], sums);
+            add(window + ends[r] + distances_[static_cast<std::int64_t>(offsets[ends[r]])], size, joined[r], sums);
           continue;
         }
         for (std::int64_t i = 0; i < n; ++i) add(window + i + far(o, offsets[i]), size, gy[i], sums);
@@ -253,7 +253,7 @@ class Sums {
     if (static_cast<std::uint64_t>(cell) < static_cast<std::uint64_t>(size)) sums[cell] += value;
   }
   std::int64_t far(const Places& o, std::int64_t offset) const {
-    return tabled_ ? distances_[static_cast<std::size_t>(offset)] : router_.distance(o, offset, steps_);
+    return tabled_ ? distances_[offset] : router_.distance(o, offset, steps_);
   }
   void read(std::int64_t at, std::int64_t step, std::int64_t n, A* values) const {
     convert_line(type_of<A>, values, gy_.type,
@@ -298,7 +298,7 @@ class Sums {
   const MutableView& gx_;
   Places steps_{};
   std::int64_t row_ = 0, length_ = 1, blocks_ = 1;
-  std::vector<std::int64_t> distances_;
+  Distances distances_;
   bool tabled_ = false;
   Axis transposed_;
   WinnerRunsFunctions runs_{};
@@ -409,7 +409,7 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
   const std::size_t last = router.depth() - 1;
   Places steps{};
   for (std::size_t l = 0; l <= last; ++l) steps[l] = router.level(l).cell_step;
-  std::vector<std::int64_t> distances;
+  Distances distances;
   const bool tabled = router.find_distances(steps, distances);
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const auto [inside, outside] = router.axis(last).interior();
@@ -432,9 +432,7 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
         Bits* to = static_cast<Bits*>(dy.data) + row.output_step + w * level.output_step;
         for (std::int64_t c = 0; c < lanes.outputs; ++c) {
           const auto offset = static_cast<std::int64_t>(from[c * lanes.offset_step]);
-          const std::int64_t far = empty    ? 0
-                                   : tabled ? distances[static_cast<std::size_t>(offset)]
-                                            : router.distance(o, offset, steps);
+          const std::int64_t far = empty ? 0 : tabled ? distances[offset] : router.distance(o, offset, steps);
           to[c * lanes.output_step] =
               empty ? Bits{0} : static_cast<const Bits*>(dx.data)[window + c * lanes.cell_step + far];
         }
@@ -447,7 +445,8 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
       Bits* to = static_cast<Bits*>(dy.data) + row.output_step;
       const Bits* cells = static_cast<const Bits*>(dx.data) + (base - router.axis(last).low * steps[last]);
       for (std::int64_t w = inside; w < outside; ++w)
-        to[w * level.output_step] = cells[w * apart + distances[static_cast<std::size_t>(from[w * level.offset_step])]];
+        to[w * level.output_step] =
+            cells[w * apart + distances[static_cast<std::int64_t>(from[w * level.offset_step])]];
       for (std::int64_t w = outside; w < out; ++w) one(w);
     });
   };

@@ -11,13 +11,50 @@
 
 namespace cenote::cpu {
 
-constexpr std::int64_t largest_table = 1 << 16;  // offsets that are looked up
+constexpr std::int64_t largest_table = 1024;  // offsets that are looked up
 
 using Places = std::array<std::int64_t, max_rank>;
 
 /// One axis of a routing: a kept one has as many cells as outputs and no window.
 struct RouteAxis {
   std::int64_t outputs = 1, output_step = 0, offset_step = 0, cell_step = 0;
+};
+
+/// How far each offset lies from the first tap of its window: looked up, or counted where windows are large.
+class Distances {
+ public:
+  Distances() = default;
+  Distances(const std::vector<Axis>& axes, const Places& steps, std::int64_t taps)
+      : depth_(axes.size()), tabled_(taps <= largest_table) {
+    for (std::size_t l = 0; l < depth_; ++l)
+      levels_[l] = {1 / static_cast<double>(axes[l].size), axes[l].size, axes[l].dilation * steps[l]};
+    for (std::int64_t offset = 0; tabled_ && offset < taps; ++offset)
+      table_[static_cast<std::size_t>(offset)] = count(offset);
+  }
+  std::int64_t operator[](std::int64_t offset) const {
+    return tabled_ ? table_[static_cast<std::size_t>(offset)] : count(offset);
+  }
+
+ private:
+  struct Level {
+    double inverse;
+    std::int64_t size, step;
+  };
+  std::int64_t count(std::int64_t offset) const {
+    std::int64_t sum = 0;
+    for (std::size_t l = depth_; l-- > 0;) {
+      // The half keeps the quotient clear of whole numbers: it is exact, and sooner there than a division.
+      const auto rest = static_cast<std::int64_t>((static_cast<double>(offset) + 0.5) * levels_[l].inverse);
+      sum += (offset - rest * levels_[l].size) * levels_[l].step;
+      offset = rest;
+    }
+    return sum;
+  }
+
+  std::size_t depth_ = 0;
+  bool tabled_ = false;
+  std::array<Level, max_rank> levels_;
+  std::array<std::int64_t, largest_table> table_;
 };
 
 /// The loops of a routing between an array of outputs and one of cells.
@@ -45,7 +82,7 @@ class Router {
       regular = regular && !axis.adaptive;
       taps_ = regular && !__builtin_mul_overflow(taps_, axis.size, &taps_) ? taps_ : INT64_MAX;
     }
-    tabled_ = regular && taps_ <= largest_table;
+    same_ = regular && taps_ < std::int64_t{1} << 48;
   }
 
   std::size_t depth() const { return axes_.size(); }
@@ -70,16 +107,10 @@ class Router {
     return at;
   }
 
-  /// How far each offset lies from the first tap of its window, when a step along level l is steps[l]. False where that
-  /// depends on the window or is too much to keep.
-  bool find_distances(const Places& steps, std::vector<std::int64_t>& distances) const {
-    if (!tabled_) return false;
-    distances.assign(static_cast<std::size_t>(taps_), 0);
-    std::size_t known = 1;
-    for (std::size_t l = depth(); l-- > 0; known *= static_cast<std::size_t>(axes_[l].size))
-      for (std::size_t i = known; i < known * static_cast<std::size_t>(axes_[l].size); ++i)
-        distances[i] = distances[i - known] + axes_[l].dilation * steps[l];
-    return true;
+  /// Distances when a step along level l is steps[l]. False where they depend on the window.
+  bool find_distances(const Places& steps, Distances& distances) const {
+    if (same_) distances = Distances(axes_, steps, taps_);
+    return same_;
   }
 
   /// The first tap of window o along level l; it may lie in the padding.
@@ -142,7 +173,7 @@ class Router {
   RouteAxis lanes_;
   std::array<bool, max_rank> full_{};  // every window has a real cell
   std::int64_t slices_ = 1, taps_ = 1;
-  bool tabled_ = false;
+  bool same_ = false;  // windows are alike
 };
 
 }  // namespace cenote::cpu
