@@ -214,6 +214,8 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call);
   const bool raw = call.finish == nullptr;
+  bool drains = false;
+  if constexpr (requires { make.streams(); }) drains = folded && !raw && make.streams();
   A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -245,6 +247,22 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
               make(Rows<T, A>{src + made * src_row, ring + slot * pitch, count, src_row, pitch}, begin, end);
           made += count;
           if (HWY_UNLIKELY(any)) nan = made - 1;
+        }
+      if constexpr (requires { make.streams(); })
+        if (drains) {
+          struct Held {
+            Outlet<A>& outlet;
+            std::int64_t& count;
+          } to{outlet, held};
+          const auto take = [](void* self, std::int64_t count) HWY_ATTR {
+            auto& states = *static_cast<Held*>(self);
+            states.count += count;
+            if (states.count >= cpu::plane_piece) states.count = states.outlet.write_lines(states.count);
+            return states.outlet.states() + states.count;
+          };
+          for (std::int64_t r = 0; r < rows; ++r)
+            any_nan |= make.stream(src + (start + r * across.stride) * src_row, begin, end, nullptr, {take, &to});
+          continue;
         }
       for (std::int64_t from = 0; from < width;) {
         const std::int64_t until = width - from < 2 * piece ? width : from + piece;

@@ -76,6 +76,204 @@ template <int N, class A>
 HWY_INLINE Place<Pack<A>> slide(const Place<Pack<A>>& a, const Place<Pack<A>>& b) {
   return {slide<N>(a.value, b.value), slide<N>(a.index, b.index)};
 }
+template <class A, int P>
+HWY_INLINE Parts<Pack<A>, P> shifted(const Shift<A>& shift, const Parts<Pack<A>, P>& a, const Parts<Pack<A>, P>& b) {
+  Parts<Pack<A>, P> result;
+  for (int i = 0; i < P; ++i) result.part[i] = shift(a.part[i], b.part[i]);
+  return result;
+}
+template <class A>
+HWY_INLINE Place<Pack<A>> shifted(const Shift<A>& shift, const Place<Pack<A>>& a, const Place<Pack<A>>& b) {
+  return {shift(a.value, b.value), shift(a.index, b.index)};
+}
+
+/// Takes the states of a stream's outputs, some at a time, and says where the next ones go.
+template <class A>
+struct Drain {
+  A* (*take)(void* self, std::int64_t count) = nullptr;
+  void* self = nullptr;
+};
+
+/// The windows at every place of a line, in one pass. Of every pack of cells that is read, states of 2, 4, … cells are
+/// made in registers, each of which waits for the next pack. The longest, of `width` cells, are chained: a window is the
+/// end of one block of them and the beginning of the next, lane by lane. What is left of a window's length is another
+/// such window that overlaps, or pieces that were met on the way, one for each bit. Packs and blocks are counted from
+/// output 0, wherever work begins, so that sums do not depend on where a line is cut.
+template <class Q, class T>
+class LineStream {
+  using A = typename LaneOf<typename Q::N>::type;
+  using State = typename Q::State;
+  static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
+  static constexpr int pack_level = std::bit_width(static_cast<unsigned>(L)) - 1;
+  static constexpr bool repeats = Repeats<Q>::value;
+  // Chains of sums of 16 cells keep the error of long ones small.
+  static constexpr int most_levels = repeats ? pack_level : HWY_MAX(pack_level, 4);
+  static constexpr int least_levels = HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
+
+ public:
+  static constexpr bool exists = repeats ? L >= 4 : L >= 8 && sizeof(A) >= 4;
+  static HWY_INLINE bool applies(const Pass& pass) {
+    return exists && pass.len == 1 && pass.axis->dilation == 1 && pass.axis->size >= 1 << least_levels;
+  }
+  /// The axis has a stride of 1. `block` is memory for as many states as a window has cells.
+  HWY_INLINE LineStream(const Q& carry, const Pass& pass, const Axis& axis, A* block)
+      : carry_(carry), pass_(pass), axis_(axis), block_(block) {}
+
+  /// Outputs [begin, end), in turns. Stops where a turn met NaN, as far as it is looked for, and says how far it came.
+  HWY_INLINE std::int64_t operator()(const T* line, std::int64_t begin, std::int64_t end, A* dst, std::int64_t plane,
+                                     Drain<A> drain = {}) const {
+    return with_levels<least_levels>(line, begin, end, dst, plane, drain);
+  }
+
+ private:
+  static constexpr std::int64_t turn_outputs = cpu::plane_piece;
+
+  template <int Levels>
+  HWY_INLINE std::int64_t with_levels(const T* line, std::int64_t begin, std::int64_t end, A* dst, std::int64_t plane,
+                                      Drain<A> drain) const {
+    if constexpr (Levels < most_levels)
+      if (axis_.size >> (Levels + 1) > 0) return with_levels<Levels + 1>(line, begin, end, dst, plane, drain);
+    return run<Levels>(line, begin, end, dst, plane, drain);
+  }
+
+  template <int Levels>
+  HWY_NOINLINE std::int64_t run(const T* line, std::int64_t begin, std::int64_t end, A* dst, std::int64_t plane,
+                                Drain<A> drain) const {
+    // Those that are chained lie `apart` packs from each other.
+    constexpr int width = 1 << Levels, apart = HWY_MAX(width / L, 1);
+    constexpr bool within = width < L;
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = carry_;
+    const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale;
+    const std::int64_t chained = within ? 1 : size / width, rest = size - chained * width, span = chained * apart;
+    A* const block = block_;
+    const std::int64_t block_plane = span * L;
+    State before[Levels], pieces[Levels], chain[apart], whole[apart];
+    each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = carry.identity(); });
+    each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = carry.identity(); });
+    Shift<A> shifts[Levels];
+    if constexpr (repeats)
+      shifts[0] = Shift<A>(rest);
+    else
+      each<Levels>([&](int level) CENOTE_INLINED {
+        shifts[level] = Shift<A>((within ? width : 0) + (rest & ((1 << level) - 1)));
+      });
+    NanWatch<A> watch;
+
+    const std::int64_t first = begin / L / apart * apart;
+    std::int64_t slot = first % span - Levels;  // of the block, for the next state of `width` cells
+    const std::int64_t low_slot = HWY_MAX(slot + Levels, 0);
+    bool ready = false;  // whether the block holds the ends of the one before
+    std::int64_t o = (first - Levels - (!repeats && within ? 0 : span)) * L;
+    const std::int64_t ahead = first * L - axis_.low - o;
+    A* to = dst - begin;
+    const auto slot_at = [&](std::int64_t i) CENOTE_INLINED { return block + i * L; };
+    const auto push = [&](auto& queue, const State& state) CENOTE_INLINED {
+      each<apart - 1>([&](int i) CENOTE_INLINED { queue[i] = queue[i + 1]; });
+      queue[apart - 1] = state;
+    };
+    const auto put = [&](State state) CENOTE_INLINED {
+      if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
+      State below = pieces[0];
+      each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
+        const State last = before[Level];
+        before[Level] = state;
+        if constexpr (!repeats) {
+          const State lower = below;
+          below = pieces[Level];
+          if (rest >> Level & 1) {
+            const State piece = shifted(shifts[Level], last, state);
+            pieces[Level] = rest & ((1 << Level) - 1) ? carry.combine(lower, piece) : piece;
+          } else {
+            pieces[Level] = lower;
+          }
+        }
+        state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
+      });
+      State all = state;
+      if (span > apart) {
+        if (slot >= 0) {
+          if (slot >= apart) all = carry.combine(chain[0], carry.behind(state, slot * L * id));
+          push(chain, all);
+          if (ready && slot + apart < span)
+            all = carry.combine(carry.load_state(slot_at(slot + apart), block_plane, 0),
+                                carry.behind(all, (span - apart - slot) * L * id));
+          carry.store_state(state, slot_at(slot), block_plane);
+        }
+        if (++slot == span) {
+          // The states of the block become those from each of them to its end.
+          State ends[apart];
+          each<apart>([&](int i) CENOTE_INLINED { ends[i] = carry.load_state(slot_at(span - apart + i), block_plane, 0); });
+          const std::int64_t lowest = ready ? 0 : low_slot;
+          for (std::int64_t i = span - apart - 1; i >= lowest; --i) {
+            const State end_of_block = carry.combine(carry.load_state(slot_at(i), block_plane, 0),
+                                                     carry.behind(ends[apart - 1], L * id));
+            for (int k = apart - 1; k > 0; --k) ends[k] = ends[k - 1];
+            ends[0] = end_of_block;
+            carry.store_state(end_of_block, slot_at(i), block_plane);
+          }
+          ready = true;
+          slot = 0;
+        }
+      }
+      State result;
+      if constexpr (repeats) {
+        result = carry.combine(whole[0], carry.behind(shifted(shifts[0], whole[0], all), rest * id));
+      } else {
+        result = within ? all : whole[0];
+        if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
+      }
+      push(whole, all);
+      if (o >= begin)
+        carry.store_state(result, to + o, plane);
+      else if (o + L > begin)
+        store_last(carry, result, begin - o, dst, plane);
+      o += L;
+    };
+    const auto get = [](const T* p) CENOTE_INLINED { return kept(load(p)); };
+    for (std::int64_t done = begin; done < end;) {
+      const std::int64_t stop = HWY_MIN(done + turn_outputs, end);
+      while (o < stop) {
+        if (o + ahead < 0 || o + ahead + L > n) put(part_of_line(line, o + ahead));
+        for (; o < stop && o + ahead >= 0 && o + ahead + L <= n;) put(carry.cell(line + (o + ahead), 0, get));
+      }
+      if (HWY_UNLIKELY(watch.any())) return done;
+      const std::int64_t now = HWY_MIN(o, end);
+      if constexpr (Q::is_winner) renumber(pass_, done, now, 1, to + done);
+      if (drain.take) to = drain.take(drain.self, now - done) - now;
+      done = now;
+    }
+    return end;
+  }
+  template <int Levels, class F>
+  static HWY_INLINE void each_level(const F& f) {
+    [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED { (f(std::integral_constant<int, I>()), ...); }
+    (std::make_integer_sequence<int, Levels>());
+  }
+
+  /// The lanes of a state from `from` on.
+  static HWY_NOINLINE void store_last(const Q& carry, const State& state, std::int64_t from, A* dst,
+                                      std::int64_t plane) {
+    constexpr int parts = sizeof(State) / sizeof(typename Q::N);
+    A buffer[parts * L];
+    carry.store_state(state, buffer, L);
+    for (int k = 0; k < parts; ++k) std::copy(buffer + k * L + from, buffer + (k + 1) * L, dst + k * plane);
+  }
+  /// One pack of cells, some of which may lie outside the line: those are nothing.
+  HWY_NOINLINE State part_of_line(const T* line, std::int64_t at) const {
+    const std::int64_t n = axis_.n;
+    const std::int64_t from = std::clamp<std::int64_t>(-at, 0, L), to = std::clamp<std::int64_t>(n - at, from, L);
+    if (from == to) return carry_.identity();
+    const Cut<1, T> cut(from, to);
+    const State cells = carry_.cell(line + at, 0, [&](const T* p) CENOTE_INLINED { return load_between(p, cut.low); });
+    return choose(cut.inside, cells, carry_.identity());
+  }
+
+  const Q carry_;
+  const Pass& pass_;
+  const Axis axis_;
+  A* const block_;
+};
 
 /// Some outputs of one line, or of rows that lie side by side: position p of lane c is element p * unit + c. Q is how
 /// states are joined.
@@ -93,12 +291,12 @@ class LineSweep {
         step_(axis_.dilation * unit_),
         reach_((axis_.size - 1) * step_),
         plane_(pass.work_lanes),
-        cells_(static_cast<A*>(pass.work) + slack()),
+        cells_(static_cast<A*>(pass.work)),
         sums_(cells_ + parts * plane_) {}
 
   /// How many outputs there is room for.
   HWY_INLINE std::int64_t together() const {
-    return (plane_ - 2 * slack() - reach_ - unit_) / (axis_.stride * unit_) + 1;
+    return (plane_ - slack() - reach_ - unit_) / (axis_.stride * unit_) + 1;
   }
   /// Outputs [begin, end). True if NaN was met, as far as it is looked for.
   HWY_NOINLINE bool operator()(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
@@ -108,7 +306,6 @@ class LineSweep {
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
     nan_ = false;
-    streamed_ = step_ == 1 && axis_.size >= 1 << few_levels;
     const std::int64_t width = start(src, first, count);
     if constexpr (Repeats<Q>::value)
       overlapping(width, count, to, to_plane);
@@ -125,69 +322,18 @@ class LineSweep {
   static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
   /// Several parts cost more to make and to join than to be read again.
   static constexpr bool lifts_once = parts > 1 && !Q::is_winner;
-  static constexpr int most_levels = std::bit_width(hn::MaxLanes(Tag<A>())) - 1;
-  static constexpr int few_levels = HWY_MIN(3, most_levels), many_levels = HWY_MIN(4, most_levels);
-  /// Lanes that may be written before and behind the states.
-  static HWY_INLINE std::int64_t slack() { return (many_levels + 1) * lanes<A>(); }
+  /// Lanes that may be written behind the states.
+  static HWY_INLINE std::int64_t slack() { return lanes<A>(); }
 
   /// States of as many cells as is returned, and where lengths are made of their bits, in `sums` those of the first
   /// (size modulo that) cells of each window.
   HWY_INLINE std::int64_t start(const T* src, std::int64_t first, std::int64_t count) {
-    if (streamed_)
-      return axis_.size >> many_levels > 0 ? stream<many_levels>(src, first, count)
-                                           : stream<few_levels>(src, first, count);
     if (!lifts_once && axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_) {
       start_inside(src + first, count);
       return 4;
     }
     read(src, first, count + reach_);
     return 1;
-  }
-
-  /// Doubles in registers: every pack of cells from `first` on is read once, and each level waits for its next one.
-  template <int Levels>
-  HWY_NOINLINE std::int64_t stream(const T* line, std::int64_t first, std::int64_t count) {
-    // Copies, since a stored pack might alias the originals.
-    const Q carry = carry_;
-    const std::int64_t L = lanes<A>(), n = axis_.n, plane = plane_, id = pass_.id_scale, size = axis_.size;
-    const std::int64_t end = (count + reach_ - (1 << Levels) + L) / L * L;
-    A *const cells = cells_, *const pieces = sums_ + parts * plane;
-    State before[Levels];
-    each<Levels>([&](int level) CENOTE_INLINED { before[level] = carry.identity(); });
-    NanWatch<A> watch;
-    std::int64_t i = 0;
-    const auto put = [&](State state) CENOTE_INLINED {
-      if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
-      [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
-        const auto twice = [&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
-          const State last = before[Level];
-          before[Level] = state;
-          if constexpr (!Repeats<Q>::value)
-            if (size >> Level & 1) carry.store_state(state, pieces + (Level * parts * plane - Level * L) + i, plane);
-          state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
-        };
-        (twice(std::integral_constant<int, I>()), ...);
-      }
-      (std::make_integer_sequence<int, Levels>());
-      carry.store_state(state, cells + i - Levels * L, plane);
-      i += L;
-    };
-    const auto get = [](const T* p) CENOTE_INLINED { return load(p); };
-    for (const std::int64_t stop = end + Levels * L; i < stop;) {
-      if (first + i < 0 || first + i + L > n) put(part_of_line(line, first + i));
-      for (; i < stop && first + i >= 0 && first + i + L <= n;) put(carry.cell(line + first + i, 0, get));
-    }
-    nan_ = nan_ || watch.any();
-    return 1 << Levels;
-  }
-  /// One pack of cells, some of which may lie outside the line: those are nothing.
-  HWY_NOINLINE State part_of_line(const T* line, std::int64_t at) const {
-    const std::int64_t n = axis_.n, L = lanes<A>();
-    const std::int64_t from = std::clamp<std::int64_t>(-at, 0, L), to = std::clamp<std::int64_t>(n - at, from, L);
-    if (from == to) return carry_.identity();
-    const Cut<1, T> cut(from, to);
-    const State cells = carry_.cell(line + at, 0, [&](const T* p) CENOTE_INLINED { return load_between(p, cut.low); });
-    return choose(cut.inside, cells, carry_.identity());
   }
 
   /// States of four cells, and where lengths are made of their bits, those of the first one to three of each window.
@@ -308,12 +454,7 @@ class LineSweep {
       sum = sum ? sums_ : piece;
       done += cells;
     };
-    if (streamed_) {
-      for (int level = 0; 1 << level < width; ++level)
-        if (size >> level & 1) add(1 << level, sums_ + (level + 1) * parts * plane_);
-    } else if (size % width > 0) {
-      add(size % width, sums_);
-    }
+    if (size % width > 0) add(size % width, sums_);
     // Up to half of the longest piece, whose two halves are joined as it is added.
     while (4 * width <= size) {
       if (size & width) {
@@ -345,8 +486,8 @@ class LineSweep {
   const Q carry_;
   const Axis axis_;
   const std::int64_t unit_, step_, reach_, plane_;
-  A *const cells_, *const sums_;  // and behind the sums as much memory for each level of a stream
-  bool nan_ = false, streamed_ = false;
+  A *const cells_, *const sums_;
+  bool nan_ = false;
 };
 
 /// Lines with long windows: as if there were no NaN, and again where there is.
@@ -356,28 +497,64 @@ class SweptLine {
   using Q = decltype(Calm<C>::of(std::declval<const C&>()));
 
  public:
-  HWY_INLINE SweptLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
+  HWY_INLINE SweptLine(const C& carry, const Pass& pass)
+      : carry_(carry), pass_(pass), streams_(LineStream<Q, T>::applies(pass) && pass.axis->stride == 1) {}
   /// Outputs [from, to). True if NaN was met.
-  HWY_NOINLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
-    LineSweep<Q, T> calm(Calm<C>::of(carry_), pass_);
-    const std::int64_t together = calm.together(), unit = pass_.len;
+  HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     bool any = !Calm<C>::differs;
     for (std::int64_t row = 0; row < rows.count; ++row) {
       const T* src = rows.src + row * rows.src_row;
       A* dst = rows.dst + row * rows.dst_row;
-      for (std::int64_t o = from; o < to; o += together) {
-        const std::int64_t stop = HWY_MIN(o + together, to);
-        if (!calm(src, o, stop, dst + (o - from) * unit)) continue;
+      any |= streams_ ? stream(src, from, to, dst, {}) : sweep(src, from, to, dst);
+    }
+    return any;
+  }
+  /// Whether outputs can be taken as they are made,
+  HWY_INLINE bool streams() const { return streams_; }
+  /// which begins at dst.
+  HWY_NOINLINE bool stream(const T* src, std::int64_t from, std::int64_t to, A* dst, const Drain<A>& drain) const {
+    bool any = false;
+    if constexpr (LineStream<Q, T>::exists) {
+      const Axis& axis = *pass_.axis;
+      A* const block = static_cast<A*>(pass_.work);
+      const std::int64_t plane = pass_.dst_plane;
+      const LineStream<Q, T> calm(Calm<C>::of(carry_), pass_, axis, block);
+      // Where the states of output o go, unless they are taken.
+      const auto at = [&](std::int64_t o) HWY_ATTR { return drain.take ? drain.take(drain.self, 0) : dst + (o - from); };
+      for (std::int64_t o = from;;) {
+        o = calm(src, o, to, at(o), plane, drain);
+        if (HWY_LIKELY(o == to)) break;
         any = true;
-        if constexpr (Calm<C>::differs) LineSweep<C, T>(carry_, pass_)(src, o, stop, dst + (o - from) * unit);
+        if constexpr (Calm<C>::differs) {
+          const std::int64_t stop = HWY_MIN(to, o + HWY_MAX(careful_outputs, 4 * axis.size));
+          LineStream<C, T>(carry_, pass_, axis, block)(src, o, stop, at(o), plane, drain);
+          o = stop;
+          if (o == to) break;
+        }
       }
     }
     return any;
   }
 
  private:
+  static constexpr std::int64_t careful_outputs = 4096;
+
+  HWY_NOINLINE bool sweep(const T* src, std::int64_t from, std::int64_t to, A* dst) const {
+    LineSweep<Q, T> calm(Calm<C>::of(carry_), pass_);
+    const std::int64_t together = calm.together(), unit = pass_.len;
+    bool any = false;
+    for (std::int64_t o = from; o < to; o += together) {
+      const std::int64_t stop = HWY_MIN(o + together, to);
+      if (!calm(src, o, stop, dst + (o - from) * unit)) continue;
+      any = true;
+      if constexpr (Calm<C>::differs) LineSweep<C, T>(carry_, pass_)(src, o, stop, dst + (o - from) * unit);
+    }
+    return any;
+  }
+
   const C& carry_;
   const Pass& pass_;
+  const bool streams_;
 };
 
 template <class C, class T>
