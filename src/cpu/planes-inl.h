@@ -193,6 +193,9 @@ class RowLine {
   const Pass& pass_;
 };
 
+/// Outputs of a row from which on they are written as they are made: a row ends with a part of a pack.
+constexpr std::int64_t least_direct = 256;
+
 template <class C, class T, class Make>
 HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& call) {
   using A = typename LaneOf<typename C::N>::type;
@@ -214,8 +217,9 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call);
   const bool raw = call.finish == nullptr;
-  bool drains = false;
-  if constexpr (requires { make.streams(); }) drains = folded && !raw && make.streams();
+  bool writes = false;
+  if constexpr (requires { make.writes(); })
+    writes = folded && call.direct && width >= least_direct && make.writes();
   A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -248,20 +252,13 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
           made += count;
           if (HWY_UNLIKELY(any)) nan = made - 1;
         }
-      if constexpr (requires { make.streams(); })
-        if (drains) {
-          struct Held {
-            Outlet<A>& outlet;
-            std::int64_t& count;
-          } to{outlet, held};
-          const auto take = [](void* self, std::int64_t count) HWY_ATTR {
-            auto& states = *static_cast<Held*>(self);
-            states.count += count;
-            if (states.count >= cpu::plane_piece) states.count = states.outlet.write_lines(states.count);
-            return states.outlet.states() + states.count;
-          };
-          for (std::int64_t r = 0; r < rows; ++r)
-            any_nan |= make.stream(src + (start + r * across.stride) * src_row, begin, end, nullptr, {take, &to});
+      if constexpr (requires { make.writes(); })
+        if (writes) {
+          for (std::int64_t r = 0; r < rows; ++r) {
+            T* y = reinterpret_cast<T*>(dst) + (o + r - call.begin) * call.out_row - begin;
+            any_nan |= make.write(src + (start + r * across.stride) * src_row, begin, end,
+                                  {y, call.divisor, call.out.stream});
+          }
           continue;
         }
       for (std::int64_t from = 0; from < width;) {

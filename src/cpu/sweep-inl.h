@@ -87,11 +87,12 @@ HWY_INLINE Place<Pack<A>> shifted(const Shift<A>& shift, const Place<Pack<A>>& a
   return {shift(a.value, b.value), shift(a.index, b.index)};
 }
 
-/// Takes the states of a stream's outputs, some at a time, and says where the next ones go.
-template <class A>
-struct Drain {
-  A* (*take)(void* self, std::int64_t count) = nullptr;
-  void* self = nullptr;
+/// Where a stream writes values itself: those of output 0 of a line, divided where there is a divisor.
+template <class T>
+struct Values {
+  T* dst = nullptr;
+  double divisor = 0;
+  bool past_caches = false;
 };
 
 /// The windows at every place of a line, in one pass. Of every pack of cells that is read, states of 2, 4, … cells are
@@ -115,42 +116,44 @@ class LineStream {
   static HWY_INLINE bool applies(const Pass& pass) {
     return exists && pass.len == 1 && pass.axis->dilation == 1 && pass.axis->size >= 1 << least_levels;
   }
-  /// The axis has a stride of 1. `block` is memory for as many states as a window has cells.
+  /// The axis has a stride of 1. `block` is memory for as many states as a window has cells, and two packs.
   HWY_INLINE LineStream(const Q& carry, const Pass& pass, const Axis& axis, A* block)
       : carry_(carry), pass_(pass), axis_(axis), block_(block) {}
 
-  /// Outputs [begin, end), in turns. Stops where a turn met NaN, as far as it is looked for, and says how far it came.
-  HWY_INLINE std::int64_t operator()(const T* line, std::int64_t begin, std::int64_t end, A* dst, std::int64_t plane,
-                                     Drain<A> drain = {}) const {
-    return with_levels<least_levels>(line, begin, end, dst, plane, drain);
+  /// The states of outputs [begin, end) from dst on, or their values. Stops where it met NaN, as far as that is looked
+  /// for, and says how far it came.
+  HWY_INLINE std::int64_t operator()(const T* line, std::int64_t begin, std::int64_t end, A* dst,
+                                     const Values<T>& values) const {
+    return with_levels<least_levels>(line, begin, end, dst, values);
   }
 
  private:
-  static constexpr std::int64_t turn_outputs = cpu::plane_piece;
+  static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
+  static constexpr bool writes_values = parts == 1;
+  static constexpr std::int64_t turn_outputs = 2048;  // before it is looked whether there was NaN
 
   template <int Levels>
-  HWY_INLINE std::int64_t with_levels(const T* line, std::int64_t begin, std::int64_t end, A* dst, std::int64_t plane,
-                                      Drain<A> drain) const {
+  HWY_INLINE std::int64_t with_levels(const T* line, std::int64_t begin, std::int64_t end, A* dst,
+                                      const Values<T>& values) const {
     if constexpr (Levels < most_levels)
-      if (axis_.size >> (Levels + 1) > 0) return with_levels<Levels + 1>(line, begin, end, dst, plane, drain);
-    return run<Levels>(line, begin, end, dst, plane, drain);
+      if (axis_.size >> (Levels + 1) > 0) return with_levels<Levels + 1>(line, begin, end, dst, values);
+    return run<Levels>(line, begin, end, dst, values);
   }
 
   template <int Levels>
-  HWY_NOINLINE std::int64_t run(const T* line, std::int64_t begin, std::int64_t end, A* dst, std::int64_t plane,
-                                Drain<A> drain) const {
+  HWY_NOINLINE std::int64_t run(const T* line, std::int64_t begin, std::int64_t end, A* dst,
+                                const Values<T>& values) const {
     // Those that are chained lie `apart` packs from each other.
     constexpr int width = 1 << Levels, apart = HWY_MAX(width / L, 1);
     constexpr bool within = width < L;
     // Copies, since a stored pack might alias the originals.
     const Q carry = carry_;
-    const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale;
+    const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale, plane = pass_.dst_plane;
     const std::int64_t chained = within ? 1 : size / width, rest = size - chained * width, span = chained * apart;
-    A* const block = block_;
-    const std::int64_t block_plane = span * L;
     State before[Levels], pieces[Levels], chain[apart], whole[apart];
-    each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = carry.identity(); });
-    each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = carry.identity(); });
+    const State nothing = carry.identity();
+    each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = nothing; });
+    each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = nothing; });
     Shift<A> shifts[Levels];
     if constexpr (repeats)
       shifts[0] = Shift<A>(rest);
@@ -159,90 +162,122 @@ class LineStream {
         shifts[level] = Shift<A>((within ? width : 0) + (rest & ((1 << level) - 1)));
       });
     NanWatch<A> watch;
-
-    const std::int64_t first = begin / L / apart * apart;
-    std::int64_t slot = first % span - Levels;  // of the block, for the next state of `width` cells
-    const std::int64_t low_slot = HWY_MAX(slot + Levels, 0);
-    bool ready = false;  // whether the block holds the ends of the one before
-    std::int64_t o = (first - Levels - (!repeats && within ? 0 : span)) * L;
-    const std::int64_t ahead = first * L - axis_.low - o;
-    A* to = dst - begin;
-    const auto slot_at = [&](std::int64_t i) CENOTE_INLINED { return block + i * L; };
-    const auto push = [&](auto& queue, const State& state) CENOTE_INLINED {
-      each<apart - 1>([&](int i) CENOTE_INLINED { queue[i] = queue[i + 1]; });
+    const auto push = [](auto& queue, const State& state) CENOTE_INLINED {
+      for (int i = 0; i < apart - 1; ++i) queue[i] = queue[i + 1];
       queue[apart - 1] = state;
     };
-    const auto put = [&](State state) CENOTE_INLINED {
-      if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
-      State below = pieces[0];
-      each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
-        const State last = before[Level];
-        before[Level] = state;
-        if constexpr (!repeats) {
-          const State lower = below;
-          below = pieces[Level];
-          if (rest >> Level & 1) {
-            const State piece = shifted(shifts[Level], last, state);
-            pieces[Level] = rest & ((1 << Level) - 1) ? carry.combine(lower, piece) : piece;
-          } else {
-            pieces[Level] = lower;
-          }
-        }
-        state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
-      });
-      State all = state;
-      if (span > apart) {
-        if (slot >= 0) {
-          if (slot >= apart) all = carry.combine(chain[0], carry.behind(state, slot * L * id));
-          push(chain, all);
-          if (ready && slot + apart < span)
-            all = carry.combine(carry.load_state(slot_at(slot + apart), block_plane, 0),
-                                carry.behind(all, (span - apart - slot) * L * id));
-          carry.store_state(state, slot_at(slot), block_plane);
-        }
-        if (++slot == span) {
-          // The states of the block become those from each of them to its end.
-          State ends[apart];
-          each<apart>([&](int i) CENOTE_INLINED { ends[i] = carry.load_state(slot_at(span - apart + i), block_plane, 0); });
-          const std::int64_t lowest = ready ? 0 : low_slot;
-          for (std::int64_t i = span - apart - 1; i >= lowest; --i) {
-            const State end_of_block = carry.combine(carry.load_state(slot_at(i), block_plane, 0),
-                                                     carry.behind(ends[apart - 1], L * id));
-            for (int k = apart - 1; k > 0; --k) ends[k] = ends[k - 1];
-            ends[0] = end_of_block;
-            carry.store_state(end_of_block, slot_at(i), block_plane);
-          }
-          ready = true;
-          slot = 0;
-        }
-      }
-      State result;
-      if constexpr (repeats) {
-        result = carry.combine(whole[0], carry.behind(shifted(shifts[0], whole[0], all), rest * id));
-      } else {
-        result = within ? all : whole[0];
-        if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
-      }
-      push(whole, all);
-      if (o >= begin)
-        carry.store_state(result, to + o, plane);
-      else if (o + L > begin)
-        store_last(carry, result, begin - o, dst, plane);
-      o += L;
-    };
-    const auto get = [](const T* p) CENOTE_INLINED { return kept(load(p)); };
+
+    // The block's states, which become those from each of them to its end, and nothing behind them.
+    const bool blocks = chained > 1;
+    A* const block = block_;
+    const std::int64_t block_plane = (span + apart) * L;
+    for (std::int64_t i = 0; i < (blocks ? span + apart : 0); ++i) carry.store_state(nothing, block + i * L, block_plane);
+    const std::int64_t first = begin / L / apart * apart;
+    std::int64_t slot = ((first - Levels) % span + span) % span;
+    std::int64_t o = (first - Levels - (!repeats && within ? 0 : span)) * L;
+    std::int64_t ahead = first * L - axis_.low - o;
+    HWY_ALIGN A edge[parts * L], unwanted[parts * L];
+    HWY_ALIGN T unwanted_values[L];
+    carry.store_state(nothing, edge, L);
+    // Values are shifted so that packs of them are aligned where they are written.
+    T* const y = values.dst;
+    const bool divides = values.divisor != 0;
+    const Pack<A> divisor = number<Pack<A>>(values.divisor);
+    const auto aligned = -reinterpret_cast<std::intptr_t>(y) / static_cast<std::intptr_t>(sizeof(T)) & (L - 1);
+    const Shift<A> align(aligned);
+    Pack<A> last_value = divisor;
+    if (y) o -= L - aligned, ahead += L - aligned;
+    const std::int64_t last_whole = y ? end - L : end;
     for (std::int64_t done = begin; done < end;) {
       const std::int64_t stop = HWY_MIN(done + turn_outputs, end);
       while (o < stop) {
-        if (o + ahead < 0 || o + ahead + L > n) put(part_of_line(line, o + ahead));
-        for (; o < stop && o + ahead >= 0 && o + ahead + L <= n;) put(carry.cell(line + (o + ahead), 0, get));
+        // As many packs as are alike.
+        const std::int64_t at = o + ahead;
+        const bool inside = at >= 0 && at + L <= n, wanted = o >= begin && o <= last_whole;
+        const bool streams = values.past_caches && wanted;
+        std::int64_t until = stop;
+        if (!wanted && o < begin) until = begin;
+        if (wanted && y) until = HWY_MIN(until, last_whole + 1);
+        std::int64_t count = inside ? HWY_MIN((n - at) / L, (until - o + L - 1) / L) : 1;
+        if (blocks) count = HWY_MIN(count, span - slot);
+        if (!inside) carry.store_state(part_of_line(line, at), edge, L);
+        const T* from = line + at;
+        A *out = wanted ? dst + (o - begin) : unwanted, *here = block + slot * L;
+        T* out_value = wanted ? y + o : unwanted_values;
+        const std::int64_t out_step = wanted ? L : 0, out_plane = wanted ? plane : L;
+        o += count * L;
+        for (std::int64_t left = count; left > 0; --left, from += L, out += out_step, out_value += out_step) {
+          State state;
+          if (HWY_LIKELY(inside))
+            state = carry.cell(from, 0, [](const T* p) CENOTE_INLINED { return kept(load(p)); });
+          else
+            state = carry.load_state(edge, L, 0);
+          if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
+          State below = pieces[0];
+          each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
+            const State last = before[Level];
+            before[Level] = state;
+            if constexpr (!repeats) {
+              const State lower = below;
+              below = pieces[Level];
+              if (rest >> Level & 1) {
+                const State piece = shifted(shifts[Level], last, state);
+                pieces[Level] = rest & ((1 << Level) - 1) ? carry.combine(lower, piece) : piece;
+              } else {
+                pieces[Level] = lower;
+              }
+            }
+            state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
+          });
+          if (blocks) {
+            const State ends = carry.load_state(here + apart * L, block_plane, 0);
+            carry.store_state(state, here, block_plane);
+            state = carry.combine(chain[0], carry.behind(state, slot * L * id));
+            push(chain, state);
+            state = carry.combine(ends, carry.behind(state, (span - apart - slot) * L * id));
+            here += L;
+            ++slot;
+          }
+          State result;
+          if constexpr (repeats) {
+            result = carry.combine(whole[0], carry.behind(shifted(shifts[0], whole[0], state), rest * id));
+          } else {
+            result = within ? state : whole[0];
+            if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
+          }
+          push(whole, state);
+          if constexpr (writes_values)
+            if (y) {
+              Pack<A> value = align(last_value, result.part[0]);
+              last_value = result.part[0];
+              if (divides) value = value / divisor;
+              streams ? HWY_NAMESPACE::stream(value, out_value) : store(value, out_value);
+              continue;
+            }
+          carry.store_state(result, out, out_plane);
+        }
+        if (blocks && slot == span) {
+          each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
+          for (; here > block;) {
+            here -= L;
+            const State ends = carry.combine(carry.load_state(here, block_plane, 0), carry.behind(chain[0], L * id));
+            push(chain, ends);
+            carry.store_state(ends, here, block_plane);
+          }
+          each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
+          slot = 0;
+        }
+        if (wanted || o <= begin) continue;
+        const std::int64_t start = HWY_MAX(o - L, begin), taken = HWY_MIN(o, end) - start, skipped = start - (o - L);
+        if (y)
+          std::copy_n(unwanted_values + skipped, taken, y + start);
+        else
+          for (int k = 0; k < parts; ++k) std::copy_n(unwanted + k * L + skipped, taken, dst + k * plane + (start - begin));
       }
       if (HWY_UNLIKELY(watch.any())) return done;
-      const std::int64_t now = HWY_MIN(o, end);
-      if constexpr (Q::is_winner) renumber(pass_, done, now, 1, to + done);
-      if (drain.take) to = drain.take(drain.self, now - done) - now;
-      done = now;
+      done = HWY_MIN(o, end);
     }
+    if constexpr (Q::is_winner) renumber(pass_, begin, end, 1, dst);
     return end;
   }
   template <int Levels, class F>
@@ -251,14 +286,6 @@ class LineStream {
     (std::make_integer_sequence<int, Levels>());
   }
 
-  /// The lanes of a state from `from` on.
-  static HWY_NOINLINE void store_last(const Q& carry, const State& state, std::int64_t from, A* dst,
-                                      std::int64_t plane) {
-    constexpr int parts = sizeof(State) / sizeof(typename Q::N);
-    A buffer[parts * L];
-    carry.store_state(state, buffer, L);
-    for (int k = 0; k < parts; ++k) std::copy(buffer + k * L + from, buffer + (k + 1) * L, dst + k * plane);
-  }
   /// One pack of cells, some of which may lie outside the line: those are nothing.
   HWY_NOINLINE State part_of_line(const T* line, std::int64_t at) const {
     const std::int64_t n = axis_.n;
@@ -509,25 +536,28 @@ class SweptLine {
     }
     return any;
   }
-  /// Whether outputs can be taken as they are made,
-  HWY_INLINE bool streams() const { return streams_; }
-  /// which begins at dst.
-  HWY_NOINLINE bool stream(const T* src, std::int64_t from, std::int64_t to, A* dst, const Drain<A>& drain) const {
+  /// Whether it can write values.
+  HWY_INLINE bool writes() const { return streams_ && !C::is_winner; }
+  HWY_INLINE bool write(const T* src, std::int64_t from, std::int64_t to, const Values<T>& values) const {
+    return stream(src, from, to, nullptr, values);
+  }
+
+ private:
+  static constexpr std::int64_t careful_outputs = 4096;
+
+  HWY_NOINLINE bool stream(const T* src, std::int64_t from, std::int64_t to, A* dst, const Values<T>& values) const {
     bool any = false;
     if constexpr (LineStream<Q, T>::exists) {
       const Axis& axis = *pass_.axis;
       A* const block = static_cast<A*>(pass_.work);
-      const std::int64_t plane = pass_.dst_plane;
       const LineStream<Q, T> calm(Calm<C>::of(carry_), pass_, axis, block);
-      // Where the states of output o go, unless they are taken.
-      const auto at = [&](std::int64_t o) HWY_ATTR { return drain.take ? drain.take(drain.self, 0) : dst + (o - from); };
       for (std::int64_t o = from;;) {
-        o = calm(src, o, to, at(o), plane, drain);
+        o = calm(src, o, to, dst + (o - from), values);
         if (HWY_LIKELY(o == to)) break;
         any = true;
         if constexpr (Calm<C>::differs) {
           const std::int64_t stop = HWY_MIN(to, o + HWY_MAX(careful_outputs, 4 * axis.size));
-          LineStream<C, T>(carry_, pass_, axis, block)(src, o, stop, at(o), plane, drain);
+          LineStream<C, T>(carry_, pass_, axis, block)(src, o, stop, dst + (o - from), values);
           o = stop;
           if (o == to) break;
         }
@@ -535,10 +565,6 @@ class SweptLine {
     }
     return any;
   }
-
- private:
-  static constexpr std::int64_t careful_outputs = 4096;
-
   HWY_NOINLINE bool sweep(const T* src, std::int64_t from, std::int64_t to, A* dst) const {
     LineSweep<Q, T> calm(Calm<C>::of(carry_), pass_);
     const std::int64_t together = calm.together(), unit = pass_.len;
