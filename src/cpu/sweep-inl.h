@@ -96,10 +96,10 @@ struct Values {
 };
 
 /// The windows at every place of a line, in one pass. Of every pack of cells that is read, states of 2, 4, … cells are
-/// made in registers, each of which waits for the next pack. The longest, of `width` cells, are chained: a window is the
-/// end of one block of them and the beginning of the next, lane by lane. What is left of a window's length is another
-/// such window that overlaps, or pieces that were met on the way, one for each bit. Packs and blocks are counted from
-/// output 0, wherever work begins, so that sums do not depend on where a line is cut.
+/// made in registers, each of which waits for the next pack. The longest, of `width` cells, are chained: a window is
+/// the end of one block of them and the beginning of the next, lane by lane. What is left of a window's length is
+/// another such window that overlaps, or pieces that were met on the way, one for each bit. Packs and blocks are
+/// counted from output 0, wherever work begins, so that sums do not depend on where a line is cut.
 template <class Q, class T>
 class LineStream {
   using A = typename LaneOf<typename Q::N>::type;
@@ -171,22 +171,24 @@ class LineStream {
     const bool blocks = chained > 1;
     A* const block = block_;
     const std::int64_t block_plane = (span + apart) * L;
-    for (std::int64_t i = 0; i < (blocks ? span + apart : 0); ++i) carry.store_state(nothing, block + i * L, block_plane);
-    const std::int64_t first = begin / L / apart * apart;
-    std::int64_t slot = ((first - Levels) % span + span) % span;
-    std::int64_t o = (first - Levels - (!repeats && within ? 0 : span)) * L;
-    std::int64_t ahead = first * L - axis_.low - o;
-    HWY_ALIGN A edge[parts * L], unwanted[parts * L];
-    HWY_ALIGN T unwanted_values[L];
-    carry.store_state(nothing, edge, L);
-    // Values are shifted so that packs of them are aligned where they are written.
+    for (std::int64_t i = 0; i < (blocks ? span + apart : 0); ++i)
+      carry.store_state(nothing, block + i * L, block_plane);
     T* const y = values.dst;
     const bool divides = values.divisor != 0;
     const Pack<A> divisor = number<Pack<A>>(values.divisor);
-    const auto aligned = -reinterpret_cast<std::intptr_t>(y) / static_cast<std::intptr_t>(sizeof(T)) & (L - 1);
-    const Shift<A> align(aligned);
+    // Packs of values are aligned where they are written. Where it does not matter for their bits they are made so.
+    const std::int64_t behind = y ? -reinterpret_cast<std::intptr_t>(y) / std::int64_t{sizeof(T)} & (L - 1) : 0;
+    const std::int64_t origin = repeats ? behind - (behind > begin ? L : 0) : 0;
+    const Shift<A> align(behind);
     Pack<A> last_value = divisor;
-    if (y) o -= L - aligned, ahead += L - aligned;
+    const std::int64_t first = (begin - origin) / L / apart * apart;
+    std::int64_t slot = ((first - Levels) % span + span) % span;
+    std::int64_t o = (first - Levels - (!repeats && within ? 0 : span)) * L;
+    const std::int64_t ahead = first * L - axis_.low - o + (!repeats && y ? L - behind : 0);
+    o += repeats ? origin : y ? behind - L : 0;
+    HWY_ALIGN A edge[parts * L], unwanted[parts * L];
+    HWY_ALIGN T unwanted_values[L];
+    carry.store_state(nothing, edge, L);
     const std::int64_t last_whole = y ? end - L : end;
     for (std::int64_t done = begin; done < end;) {
       const std::int64_t stop = HWY_MIN(done + turn_outputs, end);
@@ -198,81 +200,89 @@ class LineStream {
         std::int64_t until = stop;
         if (!wanted && o < begin) until = begin;
         if (wanted && y) until = HWY_MIN(until, last_whole + 1);
-        std::int64_t count = inside ? HWY_MIN((n - at) / L, (until - o + L - 1) / L) : 1;
-        if (blocks) count = HWY_MIN(count, span - slot);
+        const std::int64_t count = inside ? HWY_MIN((n - at) / L, (until - o + L - 1) / L) : 1;
         if (!inside) carry.store_state(part_of_line(line, at), edge, L);
         const T* from = line + at;
-        A *out = wanted ? dst + (o - begin) : unwanted, *here = block + slot * L;
+        A* out = wanted ? dst + (o - begin) : unwanted;
         T* out_value = wanted ? y + o : unwanted_values;
         const std::int64_t out_step = wanted ? L : 0, out_plane = wanted ? plane : L;
         o += count * L;
-        for (std::int64_t left = count; left > 0; --left, from += L, out += out_step, out_value += out_step) {
-          State state;
-          if (HWY_LIKELY(inside))
-            state = carry.cell(from, 0, [](const T* p) CENOTE_INLINED { return kept(load(p)); });
-          else
-            state = carry.load_state(edge, L, 0);
-          if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
-          State below = pieces[0];
-          each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
-            const State last = before[Level];
-            before[Level] = state;
-            if constexpr (!repeats) {
-              const State lower = below;
-              below = pieces[Level];
-              if (rest >> Level & 1) {
-                const State piece = shifted(shifts[Level], last, state);
-                pieces[Level] = rest & ((1 << Level) - 1) ? carry.combine(lower, piece) : piece;
-              } else {
-                pieces[Level] = lower;
+        for (std::int64_t left = count; left > 0;) {
+          const std::int64_t turn = blocks ? HWY_MIN(left, span - slot) : left;
+          A* here = block + slot * L;
+          left -= turn;
+          for (std::int64_t i = turn; i > 0; --i, from += L, out += out_step, out_value += out_step) {
+            State state;
+            if (HWY_LIKELY(inside))
+              state = carry.cell(from, 0, [](const T* p) CENOTE_INLINED { return kept(load(p)); });
+            else
+              state = carry.load_state(edge, L, 0);
+            if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
+            State below = pieces[0];
+            each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
+              const State last = before[Level];
+              before[Level] = state;
+              if constexpr (!repeats) {
+                const State lower = below;
+                below = pieces[Level];
+                if (rest >> Level & 1) {
+                  const State piece = shifted(shifts[Level], last, state);
+                  pieces[Level] = rest & ((1 << Level) - 1) ? carry.combine(lower, piece) : piece;
+                } else {
+                  pieces[Level] = lower;
+                }
               }
+              state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
+            });
+            if (blocks) {
+              const State ends = carry.load_state(here + apart * L, block_plane, 0);
+              carry.store_state(state, here, block_plane);
+              state = carry.combine(chain[0], carry.behind(state, slot * L * id));
+              push(chain, state);
+              state = carry.combine(ends, carry.behind(state, (span - apart - slot) * L * id));
+              here += L;
+              ++slot;
             }
-            state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
-          });
-          if (blocks) {
-            const State ends = carry.load_state(here + apart * L, block_plane, 0);
-            carry.store_state(state, here, block_plane);
-            state = carry.combine(chain[0], carry.behind(state, slot * L * id));
-            push(chain, state);
-            state = carry.combine(ends, carry.behind(state, (span - apart - slot) * L * id));
-            here += L;
-            ++slot;
-          }
-          State result;
-          if constexpr (repeats) {
-            result = carry.combine(whole[0], carry.behind(shifted(shifts[0], whole[0], state), rest * id));
-          } else {
-            result = within ? state : whole[0];
-            if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
-          }
-          push(whole, state);
-          if constexpr (writes_values)
-            if (y) {
-              Pack<A> value = align(last_value, result.part[0]);
-              last_value = result.part[0];
-              if (divides) value = value / divisor;
-              streams ? HWY_NAMESPACE::stream(value, out_value) : store(value, out_value);
-              continue;
+            State result;
+            if constexpr (repeats) {
+              result = carry.combine(whole[0], carry.behind(shifted(shifts[0], whole[0], state), rest * id));
+            } else {
+              result = within ? state : whole[0];
+              if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
             }
-          carry.store_state(result, out, out_plane);
-        }
-        if (blocks && slot == span) {
-          each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
-          for (; here > block;) {
-            here -= L;
-            const State ends = carry.combine(carry.load_state(here, block_plane, 0), carry.behind(chain[0], L * id));
-            push(chain, ends);
-            carry.store_state(ends, here, block_plane);
+            push(whole, state);
+            if constexpr (writes_values)
+              if (y) {
+                Pack<A> value = result.part[0];
+                if constexpr (!repeats) {
+                  value = align(last_value, value);
+                  last_value = result.part[0];
+                }
+                if (divides) value = value / divisor;
+                streams ? HWY_NAMESPACE::stream(value, out_value) : store(value, out_value);
+                continue;
+              }
+            carry.store_state(result, out, out_plane);
           }
-          each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
-          slot = 0;
+          if (blocks && slot == span) {
+            each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
+            for (; here > block;) {
+              here -= L;
+              const State ends = carry.combine(carry.load_state(here, block_plane, 0), carry.behind(chain[0], L * id));
+              push(chain, ends);
+              carry.store_state(ends, here, block_plane);
+            }
+            each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
+            slot = 0;
+          }
         }
         if (wanted || o <= begin) continue;
         const std::int64_t start = HWY_MAX(o - L, begin), taken = HWY_MIN(o, end) - start, skipped = start - (o - L);
         if (y)
           std::copy_n(unwanted_values + skipped, taken, y + start);
         else
-          for (int k = 0; k < parts; ++k) std::copy_n(unwanted + k * L + skipped, taken, dst + k * plane + (start - begin));
+          for (int k = 0; k < parts; ++k)
+            std::copy_n(unwanted + k * L + skipped, taken, dst + k * plane + (start - begin));
       }
       if (HWY_UNLIKELY(watch.any())) return done;
       done = HWY_MIN(o, end);
@@ -322,9 +332,7 @@ class LineSweep {
         sums_(cells_ + parts * plane_) {}
 
   /// How many outputs there is room for.
-  HWY_INLINE std::int64_t together() const {
-    return (plane_ - slack() - reach_ - unit_) / (axis_.stride * unit_) + 1;
-  }
+  HWY_INLINE std::int64_t together() const { return (plane_ - slack() - reach_ - unit_) / (axis_.stride * unit_) + 1; }
   /// Outputs [begin, end). True if NaN was met, as far as it is looked for.
   HWY_NOINLINE bool operator()(const T* src, std::int64_t begin, std::int64_t end, A* dst) {
     const std::int64_t count = ((end - begin - 1) * axis_.stride + 1) * unit_;
