@@ -404,6 +404,19 @@ HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride, const Cut<S
 /// Lanes N, N + 1, … of a, and then those of b.
 template <int N, class T>
 HWY_INLINE Pack<T> slide(Pack<T> a, Pack<T> b) {
+#if HWY_TARGET == HWY_AVX3
+  // Unlike a permutation of two packs this writes over neither.
+  if constexpr (sizeof(T) >= 4 && N < static_cast<int>(64 / sizeof(T))) {
+    const Tag<IndexLane<T>> tag;
+    const auto one = hn::BitCast(tag, a.v).raw, two = hn::BitCast(tag, b.v).raw;
+    hn::Vec<decltype(tag)> result;
+    if constexpr (sizeof(T) == 4)
+      result.raw = _mm512_alignr_epi32(two, one, N);
+    else
+      result.raw = _mm512_alignr_epi64(two, one, N);
+    return {hn::BitCast(Tag<T>(), result)};
+  }
+#endif
   using Raw = decltype(a.v.raw);
   using Lanes [[gnu::vector_size(sizeof(Raw))]] = T;
   return [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {

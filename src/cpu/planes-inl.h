@@ -218,8 +218,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   Outlet<A> outlet(call);
   const bool raw = call.finish == nullptr;
   bool writes = false;
-  if constexpr (requires { make.writes(); })
-    writes = folded && call.direct && width >= least_direct && make.writes();
+  if constexpr (requires { make.writes(); }) writes = folded && call.direct && width >= least_direct && make.writes();
   A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -257,7 +256,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
           for (std::int64_t r = 0; r < rows; ++r) {
             T* y = reinterpret_cast<T*>(dst) + (o + r - call.begin) * call.out_row - begin;
             any_nan |= make.write(src + (start + r * across.stride) * src_row, begin, end,
-                                  {y, call.divisor, call.out.stream});
+                                  {y, call.divisor, call.divisor != 0, call.out.stream});
           }
           continue;
         }

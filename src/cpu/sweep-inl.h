@@ -87,12 +87,12 @@ HWY_INLINE Place<Pack<A>> shifted(const Shift<A>& shift, const Place<Pack<A>>& a
   return {shift(a.value, b.value), shift(a.index, b.index)};
 }
 
-/// Where a stream writes values itself: those of output 0 of a line, divided where there is a divisor.
+/// Where a stream writes values itself: those of output 0 of a line.
 template <class T>
 struct Values {
   T* dst = nullptr;
   double divisor = 0;
-  bool past_caches = false;
+  bool divides = false, past_caches = false;
 };
 
 /// The windows at every place of a line, in one pass. Of every pack of cells that is read, states of 2, 4, … cells are
@@ -130,6 +130,8 @@ class LineStream {
  private:
   static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
   static constexpr bool writes_values = parts == 1;
+  // Cells that are states as they are, are read again instead of moved between lanes.
+  static constexpr bool reads_twice = std::is_same_v<T, A> && (parts == 1 || Q::is_winner);
   static constexpr std::int64_t turn_outputs = 2048;  // before it is looked whether there was NaN
 
   template <int Levels>
@@ -174,7 +176,7 @@ class LineStream {
     for (std::int64_t i = 0; i < (blocks ? span + apart : 0); ++i)
       carry.store_state(nothing, block + i * L, block_plane);
     T* const y = values.dst;
-    const bool divides = values.divisor != 0;
+    const bool divides = values.divides;
     const Pack<A> divisor = number<Pack<A>>(values.divisor);
     // Packs of values are aligned where they are written. Where it does not matter for their bits they are made so.
     const std::int64_t behind = y ? -reinterpret_cast<std::intptr_t>(y) / std::int64_t{sizeof(T)} & (L - 1) : 0;
@@ -195,7 +197,7 @@ class LineStream {
       while (o < stop) {
         // As many packs as are alike.
         const std::int64_t at = o + ahead;
-        const bool inside = at >= 0 && at + L <= n, wanted = o >= begin && o <= last_whole;
+        const bool inside = at >= (reads_twice ? L : 0) && at + L <= n, wanted = o >= begin && o <= last_whole;
         const bool streams = values.past_caches && wanted;
         std::int64_t until = stop;
         if (!wanted && o < begin) until = begin;
@@ -212,11 +214,17 @@ class LineStream {
           A* here = block + slot * L;
           left -= turn;
           for (std::int64_t i = turn; i > 0; --i, from += L, out += out_step, out_value += out_step) {
-            State state;
-            if (HWY_LIKELY(inside))
+            State state, beside;
+            if (HWY_LIKELY(inside)) {
               state = carry.cell(from, 0, [](const T* p) CENOTE_INLINED { return kept(load(p)); });
-            else
+              if constexpr (reads_twice)
+                beside = carry.cell(from - (L - 1), 0, [](const T* p) CENOTE_INLINED { return load(p); });
+              else
+                beside = slide<1>(before[0], state);
+            } else {
               state = carry.load_state(edge, L, 0);
+              beside = slide<1>(before[0], state);
+            }
             if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
             State below = pieces[0];
             each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
@@ -232,7 +240,8 @@ class LineStream {
                   pieces[Level] = lower;
                 }
               }
-              state = carry.combine(last, carry.behind(slide<(1 << Level)>(last, state), id << Level));
+              const State after = Level == 0 ? beside : slide<(1 << Level)>(last, state);
+              state = carry.combine(last, carry.behind(after, id << Level));
             });
             if (blocks) {
               const State ends = carry.load_state(here + apart * L, block_plane, 0);
