@@ -148,12 +148,15 @@ class LineStream {
     // Those that are chained lie `apart` packs from each other.
     constexpr int width = 1 << Levels, apart = HWY_MAX(width / L, 1);
     constexpr bool within = width < L;
+    // Half of the levels work on what the others made a pack before: a processor sees no farther than a few packs.
+    constexpr int middle = 2, lag = Levels + (Levels > middle ? 1 : 0);
     // Copies, since a stored pack might alias the originals.
     const Q carry = carry_;
     const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale, plane = pass_.dst_plane;
     const std::int64_t chained = within ? 1 : size / width, rest = size - chained * width, span = chained * apart;
     State before[Levels], pieces[Levels], chain[apart], whole[apart];
     const State nothing = carry.identity();
+    State waiting = nothing, waiting_piece = nothing;
     each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = nothing; });
     each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = nothing; });
     Shift<A> shifts[Levels];
@@ -184,8 +187,8 @@ class LineStream {
     const Shift<A> align(behind);
     Pack<A> last_value = divisor;
     const std::int64_t first = (begin - origin) / L / apart * apart;
-    std::int64_t slot = ((first - Levels) % span + span) % span;
-    std::int64_t o = (first - Levels - (!repeats && within ? 0 : span)) * L;
+    std::int64_t slot = ((first - lag) % span + span) % span;
+    std::int64_t o = (first - lag - (!repeats && within ? 0 : span)) * L;
     const std::int64_t ahead = first * L - axis_.low - o + (!repeats && y ? L - behind : 0);
     o += repeats ? origin : y ? behind - L : 0;
     HWY_ALIGN A edge[parts * L], unwanted[parts * L];
@@ -228,6 +231,10 @@ class LineStream {
             if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
             State below = pieces[0];
             each_level<Levels>([&]<int Level>(std::integral_constant<int, Level>) CENOTE_INLINED {
+              if constexpr (Level == middle) {
+                std::swap(state, waiting);
+                std::swap(below, waiting_piece);
+              }
               const State last = before[Level];
               before[Level] = state;
               if constexpr (!repeats) {
