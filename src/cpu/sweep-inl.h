@@ -107,8 +107,8 @@ class LineStream {
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
   static constexpr int pack_level = std::bit_width(static_cast<unsigned>(L)) - 1;
   static constexpr bool repeats = Repeats<Q>::value;
-  // Chains of sums of 16 cells keep the error of long ones small.
-  static constexpr int most_levels = repeats ? pack_level : HWY_MAX(pack_level, 4);
+  // States of two packs are chained: two chains at once are twice as fast, and few roundings keep sums exact.
+  static constexpr int most_levels = pack_level + 1;
   static constexpr int least_levels = HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
 
  public:
@@ -160,8 +160,9 @@ class LineStream {
     each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = nothing; });
     each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = nothing; });
     Shift<A> shifts[Levels];
+    const bool far = rest >= L;
     if constexpr (repeats)
-      shifts[0] = Shift<A>(rest);
+      shifts[0] = Shift<A>(far ? rest - L : rest);
     else
       each<Levels>([&](int level) CENOTE_INLINED {
         shifts[level] = Shift<A>((within ? width : 0) + (rest & ((1 << level) - 1)));
@@ -253,15 +254,21 @@ class LineStream {
             if (blocks) {
               const State ends = carry.load_state(here + apart * L, block_plane, 0);
               carry.store_state(state, here, block_plane);
-              state = carry.combine(chain[0], carry.behind(state, slot * L * id));
+              const std::int64_t chained_before = (slot & -apart) * L;
+              state = carry.combine(chain[0], carry.behind(state, chained_before * id));
               push(chain, state);
-              state = carry.combine(ends, carry.behind(state, (span - apart - slot) * L * id));
+              state = carry.combine(ends, carry.behind(state, (chained * width - width - chained_before) * id));
               here += L;
               ++slot;
             }
             State result;
             if constexpr (repeats) {
-              result = carry.combine(whole[0], carry.behind(shifted(shifts[0], whole[0], state), rest * id));
+              State other;
+              if (apart > 1 && !far)
+                other = shifted(shifts[0], whole[0], whole[apart - 1]);
+              else
+                other = shifted(shifts[0], whole[apart - 1], state);
+              result = carry.combine(whole[0], carry.behind(other, rest * id));
             } else {
               result = within ? state : whole[0];
               if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
@@ -284,7 +291,8 @@ class LineStream {
             each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
             for (; here > block;) {
               here -= L;
-              const State ends = carry.combine(carry.load_state(here, block_plane, 0), carry.behind(chain[0], L * id));
+              const State ends =
+                  carry.combine(carry.load_state(here, block_plane, 0), carry.behind(chain[0], width * id));
               push(chain, ends);
               carry.store_state(ends, here, block_plane);
             }
