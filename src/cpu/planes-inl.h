@@ -218,7 +218,8 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   Outlet<A> outlet(call);
   const bool raw = call.finish == nullptr;
   bool writes = false;
-  if constexpr (requires { make.writes(); }) writes = folded && call.direct && width >= least_direct && make.writes();
+  if constexpr (requires { make.writes(); })
+    writes = folded && call.direct && (width >= least_direct || !call.line.work) && make.writes();
   A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -393,7 +394,10 @@ void planes(const Planes& call) {
   if constexpr (makes_small<C, T>)
     if (call.small) return SmallPlanes<C, T>(carry, call).run();
   if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
-  if (call.line.work) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
+  // Short windows too where values are written at once; whether they are must not depend on where a line is cut.
+  const bool streams = call.direct && call.folded && call.line.fold == 1 && call.line.axis->out >= least_direct &&
+                       SweptLine<C, T>::writes_short(call.line);
+  if (call.line.work || streams) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
 }
 

@@ -109,7 +109,8 @@ class LineStream {
   static constexpr bool repeats = Repeats<Q>::value;
   // States of two packs are chained: two chains at once are twice as fast, and few roundings keep sums exact.
   static constexpr int most_levels = pack_level + 1;
-  static constexpr int least_levels = HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
+  static constexpr int least_levels =
+      sizeof(State) == sizeof(typename Q::N) && sizeof(A) >= 4 ? 1 : HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
 
  public:
   static constexpr bool exists = repeats ? L >= 4 : L >= 8 && sizeof(A) >= 4;
@@ -567,6 +568,10 @@ class SweptLine {
       any |= streams_ ? stream(src, from, to, dst, {}) : sweep(src, from, to, dst);
     }
     return any;
+  }
+  /// Whether it can write the values of windows so short that it needs no memory.
+  static HWY_INLINE bool writes_short(const Pass& pass) {
+    return !C::is_winner && LineStream<Q, T>::applies(pass) && pass.axis->stride == 1 && pass.axis->size <= 8;
   }
   /// Whether it can write values.
   HWY_INLINE bool writes() const { return streams_ && !C::is_winner; }
