@@ -41,7 +41,7 @@ struct Pass {
   bool by_window = false;
 };
 
-inline constexpr std::int64_t sweep_rows = 6;
+inline constexpr std::int64_t sweep_rows = 2;
 
 /// Two rows of states made one: the cells of b come after those of a, and their numbers are b_id higher. b may be null.
 /// Or three: c, whose numbers are c_id higher than those of b, is first joined to b, in place.
@@ -85,6 +85,8 @@ struct Planes {
   std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
   void (*finish)(const Finish&);    // null: the states of one plane are what is wanted, at out.dst
+  bool direct = false;              // values are of the type that is read, and what states are after a division
+  double divisor = 0;               // by this, unless it is 0
   // Winners only: writes as many numbers as indices, of so many bytes.
   void (*number)(const void* numbers, std::int64_t count, void* indices) = nullptr;
   void* indices = nullptr;

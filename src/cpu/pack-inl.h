@@ -462,6 +462,19 @@ HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride, const Cut<S
 /// Lanes N, N + 1, … of a, and then those of b.
 template <int N, class T>
 HWY_INLINE Pack<T> slide(Pack<T> a, Pack<T> b) {
+#if HWY_TARGET == HWY_AVX3
+  // Unlike a permutation of two packs this writes over neither.
+  if constexpr (sizeof(T) >= 4 && N < static_cast<int>(64 / sizeof(T))) {
+    const Tag<IndexLane<T>> tag;
+    const auto one = hn::BitCast(tag, a.v).raw, two = hn::BitCast(tag, b.v).raw;
+    hn::Vec<decltype(tag)> result;
+    if constexpr (sizeof(T) == 4)
+      result.raw = _mm512_alignr_epi32(two, one, N);
+    else
+      result.raw = _mm512_alignr_epi64(two, one, N);
+    return {hn::BitCast(Tag<T>(), result)};
+  }
+#endif
   using Raw = decltype(a.v.raw);
   using Lanes [[gnu::vector_size(sizeof(Raw))]] = T;
   return [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
@@ -469,6 +482,66 @@ HWY_INLINE Pack<T> slide(Pack<T> a, Pack<T> b) {
   }
   (std::make_integer_sequence<int, static_cast<int>(sizeof(Raw) / sizeof(T))>());
 }
+
+/// As slide, by a number of lanes that is known when it runs, from 0 to all of them.
+template <class T, class = void>
+class Shift {
+ public:
+  HWY_INLINE Shift() = default;
+  explicit HWY_INLINE Shift(std::int64_t by) {
+    const Tag<I> tag;
+    const auto from = hn::Add(hn::Iota(tag, 0), hn::Set(tag, static_cast<I>(by)));
+#if HWY_TARGET == HWY_AVX3
+    from_ = from;
+#else
+    from_ = hn::IndicesFromVec(tag, hn::And(from, hn::Set(tag, static_cast<I>(hn::Lanes(tag) - 1))));
+    others_ = hn::FirstN(tag, static_cast<std::size_t>(by));
+#endif
+  }
+  template <class U>
+  HWY_INLINE Pack<U> operator()(Pack<U> a, Pack<U> b) const {
+    const Tag<I> tag;
+    const auto one = hn::BitCast(tag, a.v), two = hn::BitCast(tag, b.v);
+#if HWY_TARGET == HWY_AVX3
+    hn::Vec<Tag<I>> result;
+    if constexpr (sizeof(I) == 4)
+      result.raw = _mm512_permutex2var_epi32(one.raw, from_.raw, two.raw);
+    else
+      result.raw = _mm512_permutex2var_epi64(one.raw, from_.raw, two.raw);
+    return {hn::BitCast(Tag<U>(), result)};
+#else
+    return {hn::BitCast(Tag<U>(), hn::TableLookupLanes(hn::IfThenElse(others_, two, one), from_))};
+#endif
+  }
+
+ private:
+  using I = IndexLane<T>;
+#if HWY_TARGET == HWY_AVX3
+  hn::Vec<Tag<I>> from_;
+#else
+  decltype(hn::IndicesFromVec(Tag<I>(), hn::Zero(Tag<I>()))) from_;
+  hn::Mask<Tag<I>> others_;
+#endif
+};
+/// Of short lanes: four bytes at a time, each made of two.
+template <class T>
+class Shift<T, std::enable_if_t<sizeof(T) < 4>> {
+ public:
+  HWY_INLINE Shift() = default;
+  explicit HWY_INLINE Shift(std::int64_t by)
+      : low_(by / together), high_(by / together + 1), bits_(static_cast<int>(by % together * 8) * int{sizeof(T)}) {}
+  HWY_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const {
+    const Tag<std::uint32_t> wide;
+    const Pack<std::uint32_t> one{hn::BitCast(wide, a.v)}, two{hn::BitCast(wide, b.v)};
+    const auto low = hn::ShiftRightSame(low_(one, two).v, bits_);
+    return {hn::BitCast(Tag<T>(), hn::Or(low, hn::ShiftLeftSame(high_(one, two).v, 32 - bits_)))};
+  }
+
+ private:
+  static constexpr std::int64_t together = 4 / sizeof(T);
+  Shift<std::uint32_t> low_, high_;
+  int bits_;
+};
 
 template <class T>
 HWY_INLINE void store(Pack<T> x, T* p) {

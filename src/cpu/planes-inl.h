@@ -247,6 +247,9 @@ class RowLine {
   const Pass& pass_;
 };
 
+/// Outputs of a row from which on they are written as they are made: a row ends with a part of a pack.
+constexpr std::int64_t least_direct = 256;
+
 template <class C, class T, class Make>
 HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& call) {
   using A = typename LaneOf<typename C::N>::type;
@@ -268,6 +271,9 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call);
   const bool raw = call.finish == nullptr;
+  bool writes = false;
+  if constexpr (requires { make.writes(); })
+    writes = folded && call.direct && (width >= least_direct || !call.line.work) && make.writes();
   A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -300,6 +306,15 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
           const bool any = make(fresh, begin, end);
           made += count;
           if (HWY_UNLIKELY(any)) nan = made - 1;
+        }
+      if constexpr (requires { make.writes(); })
+        if (writes) {
+          for (std::int64_t r = 0; r < rows; ++r) {
+            T* y = reinterpret_cast<T*>(dst) + (o + r - call.begin) * call.out_row - begin;
+            any_nan |= make.write(src + (start + r * across.stride) * src_row, begin, end,
+                                  {y, call.divisor, call.divisor != 0, call.out.stream});
+          }
+          continue;
         }
       for (std::int64_t from = 0; from < width;) {
         const std::int64_t until = width - from < 2 * piece ? width : from + piece;
@@ -600,7 +615,11 @@ void planes(const Planes& call) {
   const C carry(call.line);
   if constexpr (makes_small<C, T>)
     if (call.small) return SmallPlanes<C, T>(carry, call).run();
-  if (call.line.work && call.line.len == 1) return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
+  // Short windows too where values are written at once; whether they are must not depend on where a line is cut.
+  const bool streams = call.direct && call.folded && call.line.fold == 1 && call.line.axis->out >= least_direct &&
+                       SweptLine<C, T>::writes_short(call.line);
+  if ((call.line.work && call.line.len == 1) || streams)
+    return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   if (fold_planes<C, T>(carry, call)) return;
   if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
   with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
