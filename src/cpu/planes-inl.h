@@ -373,7 +373,11 @@ class SmallPlanes {
     Pass pass = call_.line;
     pass.axis = &along;
     pass.len = 1;
-    LineSweep<Q, A>(carry, pass)(cells_ + skipped, 0, places, swept_ + skipped);
+    if (LineStream<Q, A>::applies(pass))
+      LineStream<Q, A>(carry, pass, along, static_cast<A*>(pass.work))(cells_ + skipped, 0, places, swept_ + skipped,
+                                                                       {});
+    else
+      LineSweep<Q, A>(carry, pass)(cells_ + skipped, 0, places, swept_ + skipped);
     const Axis down{height_, across_.size, 1, 1, 0, 0, across_.out};
     pass.axis = &down;
     pass.len = width_;
