@@ -203,6 +203,35 @@ TEST(WholePlanes, EqualTheReference) {
     check(300, [&] { equals_reference(*rc::gen::exec([&] { return draw_planes(reducer); })); });
 }
 
+/// Long lines and windows of any length at every place, some of them so long that threads share a line.
+Case draw_line(Reducer reducer) {
+  using namespace detail;
+  const bool huge = chance(10);
+  const std::int64_t size = between(2, one_of<std::int64_t>({9, 40, huge ? 80 : 140, huge ? 80 : 700}));
+  Case c;
+  std::vector<Type> types{Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16};
+  if (accepts(reducer, Type::u8)) types.insert(types.end(), {Type::u8, Type::i16, Type::u32, Type::i64});
+  c.type = one_of(types);
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::rare, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  c.shape = {huge ? 1 : between(1, 4), huge ? between(30000, 60000) : between(1, 6000)};
+  Window window{.size = Extents{size}, .allow_empty = true};
+  window.stride = one_of<std::int64_t>({1, 1, 1, 1, 2, 3});
+  window.padding = Padding{{between(0, size - 1), between(0, size - 1)}};
+  c.pooling = {.reducer = reducer, .region = window};
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(30)) c.pooling.indices = IndexKind::offset;
+  if (reducer == Reducer::avg && chance(50)) c.pooling.divisor = Divisor::Rule::valid;
+  c.x = c.y = c.indices = Layout::plain(c.shape.size());
+  c.x.shift = between(0, 17);
+  c.y.shift = between(0, 17);
+  return c;
+}
+
+TEST(LongLines, EqualTheReference) {
+  for (const Reducer reducer : all_reducers)
+    check(60, [&] { equals_reference(*rc::gen::exec([&] { return draw_line(reducer); })); });
+}
+
 std::string label(const testing::TestParamInfo<std::tuple<Reducer, Region>>& info) {
   constexpr const char* regions[] = {"small", "deep", "wide", "large"};
   return std::string(name(std::get<0>(info.param))) + "_" + regions[static_cast<int>(std::get<1>(info.param))];

@@ -533,7 +533,10 @@ class SmallPlanes {
     Pass pass = call_.line;
     pass.axis = &along;
     pass.len = 1;
-    LineSweep<Q, A>(carry, pass)(cells_, 0, places, swept_);
+    if (LineStream<Q, A>::applies(pass))
+      LineStream<Q, A>(carry, pass, along, static_cast<A*>(pass.work))(cells_, 0, places, swept_, {});
+    else
+      LineSweep<Q, A>(carry, pass)(cells_, 0, places, swept_);
     // The last pack of a row runs over into the next row, which is why that comes later.
     for (std::int64_t i = (line_.out - 1) / lanes<A>() * lanes<A>(); i >= 0; i -= lanes<A>())
       across(carry, swept_ + i, states + i);

@@ -161,7 +161,8 @@ class LineStream {
     // Copies, since a stored pack might alias the originals.
     const Q carry = carry_;
     const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale, plane = pass_.dst_plane;
-    const std::int64_t chained = within ? 1 : size / width, rest = size - chained * width, span = chained * apart;
+    const std::int64_t chained = Levels < most_levels ? 1 : size / width, rest = size - chained * width,
+                       span = chained * apart;
     State before[Levels], pieces[Levels], chain[apart], whole[apart];
     const State nothing = carry.identity();
     State waiting = nothing, waiting_piece = nothing;
@@ -182,7 +183,7 @@ class LineStream {
     };
 
     // The block's states, which become those from each of them to its end, and nothing behind them.
-    const bool blocks = chained > 1;
+    const bool blocks = Levels == most_levels && chained > 1;
     A* const block = block_;
     const std::int64_t block_plane = (span + apart) * L;
     for (std::int64_t i = 0; i < (blocks ? span + apart : 0); ++i)
@@ -196,7 +197,7 @@ class LineStream {
     const Shift<A> align(behind);
     Pack<A> last_value = divisor;
     const std::int64_t first = (begin - origin) / L / apart * apart;
-    std::int64_t slot = ((first - lag) % span + span) % span;
+    std::int64_t slot = blocks ? ((first - lag) % span + span) % span : 0;
     std::int64_t o = (first - lag - (!repeats && within ? 0 : span)) * L;
     const std::int64_t ahead = first * L - axis_.low - o + (!repeats && y ? L - behind : 0);
     o += repeats ? origin : y ? behind - L : 0;
@@ -204,7 +205,8 @@ class LineStream {
     HWY_ALIGN T unwanted_values[L];
     carry.store_state(nothing, edge, L);
     const std::int64_t last_whole = y ? end - L : end;
-    for (std::int64_t done = begin; done < end;) {
+    std::int64_t done = begin;
+    while (done < end) {
       const std::int64_t stop = HWY_MIN(done + turn_outputs, end);
       while (o < stop) {
         // As many packs as are alike.
@@ -214,7 +216,11 @@ class LineStream {
         std::int64_t until = stop;
         if (!wanted && o < begin) until = begin;
         if (wanted && y) until = HWY_MIN(until, last_whole + 1);
-        const std::int64_t count = inside ? HWY_MIN((n - at) / L, (until - o + L - 1) / L) : 1;
+        std::int64_t count = (until - o + L - 1) / L;
+        if (inside)
+          count = HWY_MIN(count, (n - at) / L);
+        else if (at < n)
+          count = HWY_MIN(count, HWY_MAX(-at / L, 1));
         if (!inside) carry.store_state(part_of_line(line, at), edge, L);
         const T* from = line + at;
         A* out = wanted ? dst + (o - begin) : unwanted;
@@ -289,7 +295,8 @@ class LineStream {
                   value = align(last_value, value);
                   last_value = result.part[0];
                 }
-                if (divides) value = value / divisor;
+                if constexpr (std::is_floating_point_v<A>)
+                  if (divides) value = value / divisor;
                 streams ? HWY_NAMESPACE::stream(value, out_value) : store(value, out_value);
                 continue;
               }
@@ -316,11 +323,11 @@ class LineStream {
           for (int k = 0; k < parts; ++k)
             std::copy_n(unwanted + k * L + skipped, taken, dst + k * plane + (start - begin));
       }
-      if (HWY_UNLIKELY(watch.any())) return done;
+      if (HWY_UNLIKELY(watch.any())) break;
       done = HWY_MIN(o, end);
     }
-    if constexpr (Q::is_winner) renumber(pass_, begin, end, 1, dst);
-    return end;
+    if constexpr (Q::is_winner) renumber(pass_, begin, done, 1, dst);
+    return done;
   }
   template <int Levels, class F>
   static HWY_INLINE void each_level(const F& f) {
@@ -373,14 +380,14 @@ class LineSweep {
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
     nan_ = false;
-    const std::int64_t width = start(src, first, count);
-    if constexpr (Repeats<Q>::value)
-      overlapping(width, count, to, to_plane);
-    else
-      binary(width, count, to, to_plane);
-    for (std::int64_t i = 0; apart && i < end - begin; ++i)
-      for (int k = 0; k < parts; ++k)
-        std::copy_n(sums_ + k * plane_ + i * axis_.stride * unit_, unit_, dst + k * pass_.dst_plane + i * unit_);
+    if (!apart || !stream(src, begin * axis_.stride, count)) {
+      const std::int64_t width = start(src, first, count);
+      if constexpr (Repeats<Q>::value)
+        overlapping(width, count, to, to_plane);
+      else
+        binary(width, count, to, to_plane);
+    }
+    if (apart) pick(end - begin, dst);
     if constexpr (Q::is_winner) renumber(pass_, begin, end, unit_, dst);
     return nan_;
   }
@@ -392,6 +399,31 @@ class LineSweep {
   /// Lanes that may be written behind the states.
   static HWY_INLINE std::int64_t slack() { return lanes<A>(); }
 
+  /// Every stride-th of the windows that were made at every place.
+  HWY_INLINE void pick(std::int64_t count, A* dst) const {
+    const std::int64_t unit = unit_, step = axis_.stride * unit_;
+    for (int k = 0; k < parts; ++k) {
+      const A* from = sums_ + k * plane_;
+      A* to = dst + k * pass_.dst_plane;
+      if (unit == 1)
+        for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+      else
+        for (std::int64_t i = 0; i < count; ++i) std::copy_n(from + i * step, unit, to + i * unit);
+    }
+  }
+  /// The windows at places [begin, begin + count) of a line, if they can be streamed.
+  HWY_INLINE bool stream(const T* line, std::int64_t begin, std::int64_t count) {
+    if constexpr (LineStream<Q, T>::exists && !Q::is_winner) {
+      if (!LineStream<Q, T>::applies(pass_)) return false;
+      Axis dense = axis_;
+      dense.stride = 1;
+      Pass pass = pass_;
+      pass.dst_plane = plane_;
+      nan_ = LineStream<Q, T>(carry_, pass, dense, cells_)(line, begin, begin + count, sums_, {}) < begin + count;
+      return true;
+    }
+    return false;
+  }
   /// States of as many cells as is returned, and where lengths are made of their bits, in `sums` those of the first
   /// (size modulo that) cells of each window.
   HWY_INLINE std::int64_t start(const T* src, std::int64_t first, std::int64_t count) {
