@@ -247,6 +247,19 @@ class RowLine {
   const Pass& pass_;
 };
 
+/// All windows of a plane across rows that follow each other without a gap.
+template <class Q, class A>
+HWY_INLINE void merge_all(const Q& carry, const A* rows, std::int64_t width, const Axis& across, std::int64_t plane,
+                          A* dst) {
+  for (std::int64_t o = 0; o < across.out; ++o, rows += across.stride * width, dst += width)
+    for (std::int64_t i = 0; i < width; i += lanes<A>()) {
+      auto state = carry.load_state(rows + i, plane, 0);
+      for (std::int64_t j = 1; j < across.size; ++j)
+        state = carry.combine(state, carry.load_state(rows + j * width + i, plane, 0));
+      carry.store_state(state, dst + i, plane);
+    }
+}
+
 /// Outputs of a row from which on they are written as they are made: a row ends with a part of a pack.
 constexpr std::int64_t least_direct = 256;
 
@@ -263,6 +276,8 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const bool joined = call.joined > 0;
   const std::int64_t width = joined ? call.joined : end - begin, src_row = call.line.src_row;
   const bool apart = call.out_row != width;
+  const bool inside = joined && !apart && call.begin == 0 && call.end == across.out && across.low == 0 &&
+                      (across.out - 1) * across.stride + across.size <= across.n;
   const std::int64_t pitch = joined ? width : (width + 127) / 64 * 64 + 16, held_rows = joined ? across.n : across.size;
   const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(held_rows)));
   const std::int64_t piece = call.piece, least_written = cpu::plane_piece;
@@ -288,6 +303,14 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
     if (joined) {
       if (make(Rows<T, A>{src, ring}, begin, end)) nan = across.n;
       made = across.n;
+      if (inside) {
+        nan < 0 ? merge_all(calm, ring, width, across, plane, stage + held)
+                : merge_all(carry, ring, width, across, plane, stage + held);
+        held += across.out * width;
+        any_nan |= nan >= 0;
+        if (held >= least_written && !raw) held = outlet.write_lines(held);
+        continue;
+      }
     }
     for (std::int64_t o = call.begin, rows = 1; o < call.end; o += rows) {
       if (apart && o > call.begin) {

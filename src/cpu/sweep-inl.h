@@ -116,8 +116,9 @@ class LineStream {
   static constexpr bool repeats = Repeats<Q>::value;
   // States of two packs are chained: two chains at once are twice as fast, and few roundings keep sums exact.
   static constexpr int most_levels = pack_level + 1;
-  static constexpr int least_levels =
-      sizeof(State) == sizeof(typename Q::N) && sizeof(A) >= 4 ? 1 : HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
+  // What may become a plain sum is joined like one.
+  static constexpr bool plain = sizeof(State) == sizeof(typename Q::N) || requires { decltype(Q::reducer)::tames; };
+  static constexpr int least_levels = plain && sizeof(A) >= 4 ? 1 : HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
 
  public:
   static constexpr bool exists = repeats ? L >= 4 : L >= 8 && sizeof(A) >= 4;
