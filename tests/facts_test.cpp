@@ -253,5 +253,47 @@ TEST(FoldFacts, ProductsAndAnInitThatEntersOnce) {
   }
 }
 
+/// Planes of results in a larger array: `rows` and `planes` are distances between them, counted from `first`.
+struct Place {
+  std::int64_t first, planes, rows;
+};
+
+TEST(Results, MayLieAnywhere) {
+  const Array x = counting<float>({3, 20, 24}, -500);
+  for (const std::int64_t k : {2, 3, 4, 13}) {
+    for (const std::int64_t stride : {1, 2}) {
+      for (const Reducer reducer : {Reducer::max, Reducer::sum}) {
+        Pooling pooling{.reducer = reducer, .region = Window{.size = {k, k}, .stride = {stride, stride}}};
+        if (reducer == Reducer::max) pooling.indices = IndexKind::offset;
+        const Plan made = plan(pooling, Type::f32, x.shape());
+        Array values(Type::f32, made.output_shape()), offsets(Type::u8, made.output_shape());
+        reducer == Reducer::max ? made.run(x, values, offsets) : made.run(x, values);
+        const std::int64_t rows = values.shape()[1], columns = values.shape()[2], plane = rows * columns;
+        const Place places[] = {{0, rows * (columns + 3), columns + 3},
+                                {(rows - 1) * columns, plane, -columns},
+                                {2 * plane, -plane, columns},
+                                {0, columns, 3 * columns},
+                                {3 * plane - columns, -plane, -columns}};
+        for (const Place& place : places) {
+          Array memory = full<float>({4 * plane + 100 * columns}, 99);
+          Array bytes = full<std::uint8_t>({4 * plane + 100 * columns}, 255);
+          const Extents strides{place.planes, place.rows, 1};
+          const MutableView y(&memory.at<float>({place.first}), Type::f32, values.shape(), strides);
+          const MutableView at(&bytes.at<std::uint8_t>({place.first}), Type::u8, values.shape(), strides);
+          reducer == Reducer::max ? made.run(x, y, at) : made.run(x, y);
+          for (std::int64_t p = 0; p < 3; ++p)
+            for (std::int64_t i = 0; i < rows; ++i)
+              for (std::int64_t j = 0; j < columns; ++j) {
+                const std::int64_t here = place.first + p * place.planes + i * place.rows + j;
+                ASSERT_EQ(memory.at<float>({here}), values.at<float>({p, i, j})) << "k " << k << " rows " << place.rows;
+                if (reducer == Reducer::max)
+                  ASSERT_EQ(bytes.at<std::uint8_t>({here}), offsets.at<std::uint8_t>({p, i, j})) << "k " << k;
+              }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cenote::test

@@ -35,8 +35,8 @@ bool is_small(const Run& run) {
   const Sweep sweep = run.plan.algorithm.sweep;
   return run.kernels.small && run.plan.role == Role::value && !run.staged && layout.depth == 2 &&
          layout.inner.extent == 1 && run.emitter.is_straight() && dense(across) && dense(line) && line.size > 1 &&
-         across.size > 1 && sweep != Sweep::never && across.size < most_small && line.size < most_small &&
-         across.out < most_small && line.out < most_small && across.n < most_small &&
+         layout.levels[0].y == line.out && across.size > 1 && sweep != Sweep::never && across.size < most_small &&
+         line.size < most_small && across.out < most_small && line.out < most_small && across.n < most_small &&
          across.n * small_width(line, 64 / run.lane_bytes) <= most_small && across.out * line.out <= most_small &&
          across.low < across.size && line.low < line.size && across.n > 0 && line.n > 0 &&
          (sweep == Sweep::always || across.size * line.size >= least_small);

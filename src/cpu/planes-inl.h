@@ -295,7 +295,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
-    if (p > 0 && call.out_plane != (call.end - call.begin) * width) {
+    if (p > 0 && (apart || call.out_plane != (call.end - call.begin) * width)) {
       outlet.move(held, dst);
       held = 0;
     }
@@ -384,7 +384,7 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
-    if (p > 0 && call.out_plane != (call.end - call.begin) * width) {
+    if (p > 0 && (apart || call.out_plane != (call.end - call.begin) * width)) {
       outlet.move(held, dst);
       held = 0;
     }

@@ -138,9 +138,12 @@ bool crowded(const Geometry& geometry) {
   std::int64_t least = 1;
   for (const Axis& axis : geometry.axes) {
     if (axis.out == 0) return false;
-    // Those at the ends of an axis have the fewest; bins differ by one or two.
-    const std::int64_t fewest =
-        axis.adaptive ? axis.n / axis.out : std::min(axis.span(0).count, axis.span(axis.out - 1).count);
+    // Those at the ends of an axis have the fewest, unless gaps let others miss its cells; bins differ by one or two.
+    const bool inside = axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
+    const std::int64_t fewest = axis.adaptive        ? axis.n / axis.out
+                                : inside             ? axis.size
+                                : axis.dilation == 1 ? std::min(axis.span(0).count, axis.span(axis.out - 1).count)
+                                                     : 0;
     least = std::min<std::int64_t>(2, least * std::clamp<std::int64_t>(fewest, 0, 2));
   }
   return least >= 2;
