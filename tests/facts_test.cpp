@@ -286,8 +286,9 @@ TEST(Results, MayLieAnywhere) {
               for (std::int64_t j = 0; j < columns; ++j) {
                 const std::int64_t here = place.first + p * place.planes + i * place.rows + j;
                 ASSERT_EQ(memory.at<float>({here}), values.at<float>({p, i, j})) << "k " << k << " rows " << place.rows;
-                if (reducer == Reducer::max)
+                if (reducer == Reducer::max) {
                   ASSERT_EQ(bytes.at<std::uint8_t>({here}), offsets.at<std::uint8_t>({p, i, j})) << "k " << k;
+                }
               }
         }
       }
