@@ -253,6 +253,16 @@ TEST(FoldFacts, ProductsAndAnInitThatEntersOnce) {
   }
 }
 
+TEST(Results, OffsetsOfWindowsThatMissEveryCellAreZero) {
+  // Both taps of the one window along the line lie in the padding.
+  const Array x = counting<float>({3, 4, 2});
+  const Window window{
+      .size = {2, 2}, .stride = {1, 2}, .dilation = {1, 3}, .padding = {{0, 0}, {1, 1}}, .allow_empty = true};
+  const Pooled pooled = max_pool_with_indices(x, window, IndexKind::offset);
+  EXPECT_TRUE(holds(pooled.values, {3, 3, 1}, std::vector<double>(9, -inf)));
+  EXPECT_TRUE(holds(pooled.indices, {3, 3, 1}, std::vector<double>(9, 0)));
+}
+
 /// Planes of results in a larger array: `rows` and `planes` are distances between them, counted from `first`.
 struct Place {
   std::int64_t first, planes, rows;

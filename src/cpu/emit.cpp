@@ -91,7 +91,8 @@ bool Emitter::is_straight() const noexcept {
   if (plan_.role == Role::winner) {
     // Indices lie as y does, and are numbers within windows, none of which is empty along the last level.
     const Axis& axis = layout_.axes[static_cast<std::size_t>(layout_.depth - 1)];
-    bool plain = offsets_ && axis.low < axis.size && (axis.out - 1) * axis.stride - axis.low < axis.n;
+    bool plain = offsets_ && axis.low < axis.size && (axis.out - 1) * axis.stride - axis.low < axis.n &&
+                 (axis.dilation == 1 || axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out));
     const auto look_at = [&](const Loop& loop) { plain = plain && loop.beside == loop.y; };
     if (layout_.inner.extent > 1) look_at(layout_.inner);
     for (int l = 0; l < layout_.depth; ++l) look_at(layout_.levels[static_cast<std::size_t>(l)]);

@@ -5,7 +5,10 @@ set -euo pipefail
 source=$1 build=$2
 export CXX=$3
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Beside the build under test, so that a ccache sees the same paths.
+shared=$(mktemp -d "$(dirname "$build")/consumers-XXXXXX")
+part=$(mktemp -d "$(dirname "$build")/consumers-XXXXXX")
+trap 'rm -rf "$work" "$shared" "$part"' EXIT
 consumers=$source/tests/consumers
 
 # The flags of the build under test: where there is a ccache, the library's objects come from there.
@@ -50,10 +53,10 @@ installed_consumers static
 test "$("$work/static/bin/cenote" --version | grep -o '[0-9.]*')" = "$(pkg-config --modversion "$(find "$work/static" -name cenote.pc)")"
 
 echo "shared"
-quietly cmake -S "$source" -B "$work/build-shared" "${same_flags[@]}" -DBUILD_SHARED_LIBS=ON -DCENOTE_TOOLS=OFF -DCENOTE_TESTS=OFF
-quietly cmake --build "$work/build-shared"
-quietly cmake --install "$work/build-shared" --prefix "$work/first-shared"
+quietly cmake -S "$source" -B "$shared" "${same_flags[@]}" -DBUILD_SHARED_LIBS=ON -DCENOTE_TOOLS=OFF -DCENOTE_TESTS=OFF
+quietly cmake --build "$shared"
+quietly cmake --install "$shared" --prefix "$work/first-shared"
 installed_consumers shared
 
 echo "as a part of the consumer"
-cmake_consumer add_subdirectory "$work/add" "${same_flags[@]}" -DCENOTE_SOURCE="$source"
+cmake_consumer add_subdirectory "$part" "${same_flags[@]}" -DCENOTE_SOURCE="$source"
