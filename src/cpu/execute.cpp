@@ -105,7 +105,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   const bool staged = !contiguous || scattered || !reads_directly(plan.type, plan.lane_type) ||
                       !kernels(plan.type, reducer, plan.role).lines;
   const Type read = staged ? plan.lane_type : plan.type;
-  const bool stream = plan.bytes > last_level_cache();
+  const bool stream = plan.bytes > last_level_cache() / 8 * 7;
   Run run{plan,
           layout,
           static_cast<const std::byte*>(operands.x.data),
