@@ -64,6 +64,16 @@ bool joins_rows(const Run& run) {
          run.layout.levels[0].x == line.n && across.n < most_small && across.n * line.n <= most_small;
 }
 
+// Whether those planes are made of pairs of cells and tangents: windows share at most one row, and are side by side or
+// of few cells two apart, each of which lies in the line.
+bool follows(const Run& run) {
+  const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
+  if (across.size > across.stride + 1) return false;
+  if (run.layout.inner.extent > 1) return true;
+  return line.stride == 2 && (line.size == 2 || line.size == 3) && line.dilation == 1 && line.low < 2 &&
+         (line.out - 1) * 2 - line.low < line.n && line.out <= tile_lanes;
+}
+
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
 void cut(Run& run) {
   const Layout& layout = run.layout;
@@ -71,9 +81,10 @@ void cut(Run& run) {
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   run.inner = Pieces::of(layout.inner.extent, most_lanes);
-  run.tiles = Pieces::of(tail.out, run.direct || run.small || run.joined || run.plan.algorithm.tile == 0
-                                       ? tail.out
-                                       : run.plan.algorithm.tile);
+  run.tiles = Pieces::of(
+      tail.out, run.direct || run.small || run.joined || run.plan.role == Role::follower || run.plan.algorithm.tile == 0
+                    ? tail.out
+                    : run.plan.algorithm.tile);
   if (run.fused && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
@@ -92,8 +103,8 @@ void cut(Run& run) {
 
 }  // namespace
 
-void execute(const Plan::Impl& plan, const Operands& operands) {
-  if (element_count(operands.y.shape) == 0) return;
+bool execute(const Plan::Impl& plan, const Operands& operands) {
+  if (element_count(operands.y.shape) == 0) return true;
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
   const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
   Layout layout = make_layout(plan, operands.x, operands.y, beside);
@@ -103,7 +114,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   // Lanes that gather read whole lanes, so that halves are widened before.
   const bool scattered = lines && is_half(plan.type) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
   const bool staged = !contiguous || scattered || !reads_directly(plan.type, plan.lane_type) ||
-                      !kernels(plan.type, reducer, plan.role).lines;
+                      (!kernels(plan.type, reducer, plan.role).lines && plan.role != Role::follower);
   const Type read = staged ? plan.lane_type : plan.type;
   const bool stream = plan.bytes > last_level_cache() / 8 * 7;
   Run run{plan,
@@ -131,6 +142,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
   run.fused = run.small || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
   run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);
   run.joined = run.fused && !run.small && joins_rows(run);
+  if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =
@@ -144,6 +156,7 @@ void execute(const Plan::Impl& plan, const Operands& operands) {
     if (stream) run.emitter.flush();
     Scratch::of_this_thread().trim();
   });
+  return true;
 }
 
 }  // namespace cenote::cpu

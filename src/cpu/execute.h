@@ -12,12 +12,13 @@ struct Operands {
   View x;
   MutableView y;
   MutableView indices{};     // winner: where the winners' numbers go
-  std::int64_t x_plane = 0;  // tangent, cotangent: elements from the first number of a cell to its second
+  std::int64_t x_plane = 0;  // tangent, cotangent, follower: elements from the first number of a cell to its second
   void* second = nullptr;    // states: the array of second numbers, laid out as y
   View cells{};              // cotangent: the cells that the elements of y belong to
 };
 
-/// Runs a plan. Precondition: types and shapes are the planned ones, with pooled axes of size 1 kept; nothing overlaps.
-void execute(const Plan::Impl& plan, const Operands& operands);
+/// Runs a plan. False if there are no kernels for it, which only followers lack. Precondition: types and shapes are the
+/// planned ones, with pooled axes of size 1 kept; nothing overlaps.
+bool execute(const Plan::Impl& plan, const Operands& operands);
 
 }  // namespace cenote::cpu

@@ -151,6 +151,10 @@ struct Carry<ByteWinner<R>, A> {
 
   HWY_INLINE State identity() const { return lift(reducer.template identity<N>().part[0], 0); }
   HWY_INLINE State lift(N x, std::int64_t id) const { return {x, Bytes<A>::all(id)}; }
+  template <class T, class Get>
+  HWY_INLINE State cell(const T* p, std::int64_t id, const Get& get) const {
+    return lift(get(p), id);
+  }
   HWY_INLINE State combine(const State& a, const State& b) const {
     const auto keep = reducer.keeps(a.value, b.value);
     const Parts<N, 1> x{{a.value}}, y{{b.value}};
@@ -215,6 +219,16 @@ struct Calm<Carry<ByteWinner<Extreme<Largest>>, A>> {
     return {carry.values, carry.numbers};
   }
 };
+template <bool Largest, class A>
+requires std::is_floating_point_v<A>
+struct Calm<Carry<Follower<Extreme<Largest>>, A>> {
+  static constexpr bool differs = true;
+  static HWY_INLINE Carry<Follower<Ordered<Largest>>, A> of(const Carry<Follower<Extreme<Largest>>, A>& carry) {
+    Carry<Follower<Ordered<Largest>>, A> calm(Params{});
+    calm.src_plane = carry.src_plane;
+    return calm;
+  }
+};
 /// The cells of a state that has been lifted.
 template <class N, int P>
 HWY_INLINE N cells_of(const Parts<N, P>& state) {
@@ -222,6 +236,10 @@ HWY_INLINE N cells_of(const Parts<N, P>& state) {
 }
 template <class N>
 HWY_INLINE N cells_of(const Place<N>& state) {
+  return state.value;
+}
+template <class N>
+HWY_INLINE N cells_of(const BytePlace<N>& state) {
   return state.value;
 }
 

@@ -162,6 +162,17 @@ void finish_states(const Finish& call) {
   }
 }
 
+/// What follows the cells that a reducer picks is made plane by plane, or not at all.
+template <class R, class T>
+HWY_INLINE void add_follower(cpu::Table& table, Reducer reducer) {
+  if constexpr (R::picks) {
+    Kernels& result = table.at(Role::follower, reducer);
+    result.planes = folded_planes<Carry<Follower<R>, T>, T>;
+    result.finish = finish<Follower<R>, T>;
+    result.parts = Follower<R>::parts;
+  }
+}
+
 /// Derivatives are computed in the lane types alone.
 template <class R, class T>
 HWY_INLINE void add_derivatives(cpu::Table& table, Reducer reducer) {
@@ -191,7 +202,9 @@ template <class T>
 const cpu::Table& make_derivatives() {
   static const cpu::Table table = [] {
     cpu::Table result;
-#define CENOTE_ITEM(name, struct_name) add_derivatives<struct_name, T>(result, Reducer::name);
+#define CENOTE_ITEM(name, struct_name)                    \
+  add_derivatives<struct_name, T>(result, Reducer::name); \
+  add_follower<struct_name, T>(result, Reducer::name);
     CENOTE_REDUCERS(CENOTE_ITEM)
 #undef CENOTE_ITEM
     return result;

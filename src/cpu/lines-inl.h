@@ -252,6 +252,22 @@ HWY_INLINE void whole_packs(const C& carry, const Pass& pass, const LineTaps<Str
   each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + u * L, pass.dst_plane); });
 }
 
+/// Where a maker writes values itself: those of its first output, or for streams those of output 0 of a line.
+template <class T>
+struct Values {
+  T* dst = nullptr;
+  double divisor = 0;
+  bool divides = false, past_caches = false;
+};
+/// Sums of integers are never divided here.
+template <class A>
+HWY_INLINE Pack<A> quotient(Pack<A> sum, Pack<A> divisor) {
+  if constexpr (std::is_floating_point_v<A>)
+    return sum / divisor;
+  else
+    return sum;
+}
+
 /// Lines of the same shape, and where the outputs of each go. Some makers fold several rows into each line of outputs,
 /// and keep the states of the last one for the next line, whose first row it is.
 template <class T, class A>
@@ -264,13 +280,15 @@ struct Rows {
   bool shared = false;                // the states kept there are those of one more row, before src
   bool doubt = false;                 // some of them may be NaN
   std::int64_t id = 0, id_scale = 0;  // what the first row adds to its winners' numbers, and each further one
-  A* spare = nullptr;                 // memory for the states of one output of several packs
+  A* spare = nullptr;                 // memory for the states of two outputs of several packs
+  Values<T> values{};                 // instead of dst, whose steps it shares
 
   /// Line i by itself, of all its rows.
   HWY_INLINE Rows alone(std::int64_t i) const {
     Rows one = *this;
     one.src += i * src_row - shared * fold_row;
     one.dst += i * dst_row;
+    if (values.dst) one.values.dst += i * dst_row;
     one.count = 1;
     one.fold += shared;
     one.id -= shared * id_scale;
@@ -508,6 +526,7 @@ class PairedLine {
   };
 
  public:
+  static constexpr bool writes_values = false;
   /// Whether only the last pack of a line may reach over an end.
   static HWY_INLINE bool applies(const Pass& pass) {
     const Axis& axis = *pass.axis;
@@ -554,35 +573,56 @@ class PairedLine {
     const std::int64_t cut = HWY_MIN(cut_, to), begin = pass_.begin;
     const bool three = pass_.axis->size == 3;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
-    constexpr int last = static_cast<int>(hn::MaxLanes(Tag<A>())) - 1;
+    constexpr bool follows = C::inputs == 2;
     NanWatch<A> watch;
     const auto split = [&](Pack<A> first, Pack<A> second) CENOTE_INLINED {
       return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
     };
-    const auto inside = [&](const T* p) CENOTE_INLINED { return split(kept(load(p)), kept(load(p + L))); };
-    const auto at_end = [&](const T* p) CENOTE_INLINED {
+    const auto inside = [&](const T* p, const T*) CENOTE_INLINED { return split(kept(load(p)), kept(load(p + L))); };
+    // What stands for cells outside. A follower has no number that yields to all cells and their tangents, but the cell
+    // at the end once more changes nothing: every window that reaches over it holds it.
+    const auto outside = [&](const T* nearest) CENOTE_INLINED { return follows ? load_every(nearest) : nothing; };
+    const auto at_end = [&](const T* p, const T* nearest) CENOTE_INLINED {
       const auto cells = [&](int i) CENOTE_INLINED {
-        return select(cut_cells_[i].inside, load_between(p + i * L, cut_cells_[i].low), nothing);
+        return select(cut_cells_[i].inside, load_between(p + i * L, cut_cells_[i].low), outside(nearest));
       };
       return split(cells(0), cells(1));
     };
-    Pack<A> left = nothing;  // the odd cells of the pack before
+    Pack<A> left = nothing, left_tangents = nothing;  // those of the odd cells of the pack before
+    // Calls use(cells) with the cells of the windows that begin with output o, or with their tangents.
+    const auto with_taps = [&](const T* line, std::int64_t o, Pack<A>& before, const auto& read,
+                               const auto& use) CENOTE_INLINED {
+      const Cells now = read(line + 2 * o, line + n - 1);
+      if constexpr (Calm<C>::differs)
+        if (!follows || &before == &left) watch.add(now.even, now.odd);
+      if constexpr (Low == 1) {
+        const Pack<A> first = slide<static_cast<int>(hn::MaxLanes(Tag<A>())) - 1>(before, now.odd);
+        before = now.odd;
+        return use(first, now.even, now.odd);
+      } else {
+        if (!three) return use(now.even, now.odd, nothing);
+        const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : outside(line + n - 1);
+        if constexpr (Calm<C>::differs)
+          if (!follows || &before == &left) watch.add(after, after);
+        return use(now.even, now.odd, slide<1>(now.even, after));
+      }
+    };
     // The windows of one row that begin with output o.
     const auto window = [&](const T* line, std::int64_t o, const auto& read) CENOTE_INLINED {
-      const Cells now = read(line + 2 * o);
-      if constexpr (Calm<C>::differs) watch.add(now.even, now.odd);
-      if constexpr (Low == 1) {
-        State state = carry.combine(carry.lift(slide<last>(left, now.odd), 0), carry.lift(now.even, scale));
-        if (three) state = carry.combine(state, carry.lift(now.odd, 2 * scale));
-        left = now.odd;
-        return o == 0 ? carry.without_first(state, scale) : state;
-      } else {
-        State state = carry.combine(carry.lift(now.even, 0), carry.lift(now.odd, scale));
-        if (!three) return state;
-        const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : nothing;
-        if constexpr (Calm<C>::differs) watch.add(after, after);
-        return carry.combine(state, carry.lift(slide<1>(now.even, after), 2 * scale));
-      }
+      return with_taps(line, o, left, read, [&](Pack<A> a, Pack<A> b, Pack<A> c) CENOTE_INLINED {
+        if constexpr (follows) {
+          const auto& pair = carry.reducer;
+          return with_taps(line + carry.src_plane, o, left_tangents, read,
+                           [&](Pack<A> da, Pack<A> db, Pack<A> dc) CENOTE_INLINED {
+                             const State state = carry.combine(pair.lift(a, da), pair.lift(b, db));
+                             return three ? carry.combine(state, pair.lift(c, dc)) : state;
+                           });
+        } else {
+          State state = carry.combine(carry.lift(a, 0), carry.lift(b, scale));
+          if (three) state = carry.combine(state, carry.lift(c, 2 * scale));
+          return Low == 1 && o == 0 ? carry.without_first(state, scale) : state;
+        }
+      });
     };
     for (; row < all.count; ++row) {
       A* const dst = all.dst + row * all.dst_row;
@@ -616,7 +656,10 @@ class PairedLine {
           if (after) carry.store_state(cells, after + (o - from), plane);
         };
         if constexpr (Low == 1) {
-          left = from > 0 ? load_every(line + 2 * from - 1) : nothing;
+          const auto first = [&](const T* p)
+                                 CENOTE_INLINED { return from > 0 ? load_every(p + 2 * from - 1) : outside(p); };
+          left = first(line);
+          if constexpr (follows) left_tangents = first(line + carry.src_plane);
           if constexpr (Calm<C>::differs) watch.add(left, left);
         }
         std::int64_t o = from;

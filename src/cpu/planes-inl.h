@@ -26,8 +26,8 @@ template <class A>
 class Outlet {
  public:
   /// Where they are bytes, winners' numbers are given apart.
-  explicit HWY_INLINE Outlet(const Planes& call, std::uint8_t* bytes = nullptr)
-      : call_(call), finish_(call.out), bytes_(bytes) {}
+  explicit HWY_INLINE Outlet(const Planes& call, int parts = 1, std::uint8_t* bytes = nullptr)
+      : call_(call), finish_(call.out), parts_(parts), bytes_(bytes) {}
   HWY_INLINE A* states() const { return static_cast<A*>(const_cast<void*>(finish_.src)); }
   /// Of `held` states, writes those that end a cache line, and those before them. Returns how many are left.
   HWY_NOINLINE std::int64_t write_lines(std::int64_t held) {
@@ -53,7 +53,7 @@ class Outlet {
     call_.finish(finish_);
     char* indices = static_cast<char*>(call_.indices) + done() * call_.index_size;
     finish_.dst = static_cast<char*>(finish_.dst) + count * call_.out_size;
-    move(states());
+    for (int i = 0; i < parts_; ++i) move(states() + i * call_.line.dst_plane);
     if (bytes_) {
       copy_bytes(count, reinterpret_cast<std::uint8_t*>(indices));
       move(bytes_);
@@ -85,6 +85,7 @@ class Outlet {
 
   const Planes& call_;
   Finish finish_;
+  const int parts_;
   std::uint8_t* const bytes_;
 };
 
@@ -138,12 +139,28 @@ HWY_INLINE void merge_ring(const C& carry, const RingRows<A>& ring, std::int64_t
   }
 }
 
+/// Whether the state of a cell is the cell.
+template <class C>
+struct LiftsAsIs {
+  static constexpr bool value = false;
+};
+template <bool Largest, class A>
+struct LiftsAsIs<Carry<Extreme<Largest>, A>> {
+  static constexpr bool value = true;
+};
+template <class A>
+struct LiftsAsIs<Carry<Sum, A>> {
+  static constexpr bool value = true;
+};
+
 /// Rows that lie side by side, of at least a pack: lanes run along them. Positions count lanes, whole rows of them.
 template <class C, class T>
 class RowLine {
   using A = typename LaneOf<typename C::N>::type;
 
  public:
+  /// Whether Rows::values may be asked for.
+  static constexpr bool writes_values = LiftsAsIs<C>::value || C::inputs == 2;
   HWY_INLINE RowLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     return make_rows(*this, carry_, rows, from, to);
@@ -160,75 +177,106 @@ class RowLine {
     const std::int64_t scale = pass_.id_scale;
     // Rows that are kept are whole packs, so that none is written over before it is read.
     const std::int64_t apart = (len + L - 1) / L * L;
+    const Pack<A> divisor = number<Pack<A>>(all.values.divisor);
+    const bool straight = all.values.dst != nullptr, divides = all.values.divides, past = all.values.past_caches;
     NanWatch<A> watch;
+    const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
+    const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
     for (; row < all.count; ++row) {
       A *dst = all.dst + row * all.dst_row, *last = all.last;
+      T* y = straight ? all.values.dst + row * all.dst_row : nullptr;
       if (last) last += (from / len - pass_.begin) * apart;
       watch = {};
-      for (std::int64_t o = from / len; o < to / len; ++o, dst += len, last += last ? apart : 0) {
+      for (std::int64_t o = from / len; o < to / len;
+           ++o, dst += len, y += straight ? len : 0, last += last ? apart : 0) {
         const std::int64_t start = o * axis.stride - axis.low;
         const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + axis.size, axis.n) - first;
         const std::int64_t id = (first - start) * scale;
         const T* p = all.src + row * all.src_row + first * step;
+        // A state that is whole, on its way out.
+        const auto put = [&](const typename Q::State& state, std::int64_t i) CENOTE_INLINED {
+          if constexpr (writes_values)
+            if (straight) {
+              Pack<A> value = state.part[C::inputs - 1];
+              if (divides) value = quotient(value, divisor);
+              return past ? stream(value, y + i) : store(value, y + i);
+            }
+          carry.store_state(state, dst + i, plane);
+        };
         if (HWY_UNLIKELY(count <= 0)) {
-          fill_identity(carry, len, dst, plane);
+          for (std::int64_t i = 0; i < len; i += L) put(carry.identity(), i);
           if (last) fill_identity(carry, len, last, plane);
           continue;
         }
-        const auto lift = [&](Pack<A> x, std::int64_t at) CENOTE_INLINED {
-          if constexpr (Calm<C>::differs) watch.add(x, x);
-          return carry.lift(x, at);
-        };
         if (len > short_row * L) {
+          // What is under way: the cells of one row of a window, and the rows so far.
+          A *const cells_here = all.spare, *const rows_here = straight ? all.spare + apart : dst;
           for (std::int64_t r = 0; r < all.fold; ++r)
             for (std::int64_t j = 0; j < count; ++j) {
-              const A* before = r > 0 ? dst : all.shared ? last : nullptr;
-              const auto cell = [&](Pack<A> x, std::int64_t i) CENOTE_INLINED {
+              const A* before = r > 0 ? rows_here : all.shared ? last : nullptr;
+              const bool ends = r + 1 == all.fold && j + 1 == count;
+              const T* q = p + r * all.fold_row + j * step;
+              const auto cell = [&](std::int64_t i, const auto& read) CENOTE_INLINED {
+                const auto lifted = [&](std::int64_t at) CENOTE_INLINED {
+                  const auto result = carry.cell(q + i, at, read);
+                  if constexpr (Calm<C>::differs) watch.add(cells_of(result), cells_of(result));
+                  return result;
+                };
                 if (!last) {
-                  auto state = lift(x, all.id + r * all.id_scale + id + j * scale);
-                  if (r + j > 0) state = carry.combine(carry.load_state(dst + i, plane, 0), state);
-                  return carry.store_state(state, dst + i, plane);
+                  auto state = lifted(all.id + r * all.id_scale + id + j * scale);
+                  if (r + j > 0) state = carry.combine(carry.load_state(rows_here + i, plane, 0), state);
+                  return ends ? put(state, i) : carry.store_state(state, rows_here + i, plane);
                 }
-                auto cells = lift(x, id + j * scale);
-                if (j > 0) cells = carry.combine(carry.load_state(all.spare + i, plane, 0), cells);
-                if (j + 1 < count) return carry.store_state(cells, all.spare + i, plane);
+                auto cells = lifted(id + j * scale);
+                if (j > 0) cells = carry.combine(carry.load_state(cells_here + i, plane, 0), cells);
+                if (j + 1 < count) return carry.store_state(cells, cells_here + i, plane);
                 auto state = carry.behind(cells, all.id + r * all.id_scale);
                 if (before) state = carry.combine(carry.load_state(before + i, plane, 0), state);
-                carry.store_state(state, dst + i, plane);
-                if (r + 1 == all.fold) carry.store_state(cells, last + i, plane);
+                if (!ends) return carry.store_state(state, rows_here + i, plane);
+                put(state, i);
+                carry.store_state(cells, last + i, plane);
               };
-              const T* q = p + r * all.fold_row + j * step;
               std::int64_t i = 0;
-              for (; i + L <= len; i += L) cell(kept(load(q + i)), i);
-              if (i < len) cell(load_first(q + i, len - i), i);
+              for (; i + L <= len; i += L) cell(i, whole);
+              if (i < len) cell(i, part);
             }
           continue;
         }
-        // U packs from lane i on.
+        // U packs from lane i on. Memory is read in its order: it is several times slower else.
         const auto packs = [&]<int U>(std::int64_t i, const auto& read, std::integral_constant<int, U>) CENOTE_INLINED {
-          typename Q::State state[U], cells[U];
+          typename Q::State state[U], cells[U], more[U];
+          const auto get = [&](auto& states, const T* q, std::int64_t at) CENOTE_INLINED {
+            each<U>([&](int u) CENOTE_INLINED { states[u] = carry.cell(q + u * L, at, read); });
+          };
+          const auto look_at = [&](const auto& a, const auto& b) CENOTE_INLINED {
+            if constexpr (Calm<C>::differs)
+              each<U>([&](int u) CENOTE_INLINED { watch.add(cells_of(a[u]), cells_of(b[u])); });
+          };
+          const auto join = [&](auto& a, const auto& b) CENOTE_INLINED {
+            each<U>([&](int u) CENOTE_INLINED { a[u] = carry.combine(a[u], b[u]); });
+          };
           for (std::int64_t r = 0; r < all.fold; ++r) {
             const T* q = p + r * all.fold_row + i;
-            each<U>([&](int u) CENOTE_INLINED { cells[u] = lift(read(q + u * L), id); });
-            for (std::int64_t j = 1; j < count; ++j)
-              each<U>([&](int u) CENOTE_INLINED {
-                cells[u] = carry.combine(cells[u], lift(read(q + j * step + u * L), id + j * scale));
-              });
-            const std::int64_t behind = all.id + r * all.id_scale;
-            each<U>([&](int u) CENOTE_INLINED {
-              const auto more = carry.behind(cells[u], behind);
-              state[u] = r > 0        ? carry.combine(state[u], more)
-                         : all.shared ? carry.combine(carry.load_state(last + i + u * L, plane, 0), more)
-                                      : more;
-            });
+            get(cells, q, id);
+            if (count == 1) look_at(cells, cells);
+            for (std::int64_t j = 1; j < count; ++j) {
+              get(more, q + j * step, id + j * scale);
+              j == 1 ? look_at(cells, more) : look_at(more, more);
+              join(cells, more);
+            }
+            each<U>([&](int u) CENOTE_INLINED { more[u] = carry.behind(cells[u], all.id + r * all.id_scale); });
+            if (r == 0 && all.shared)
+              each<U>([&](int u) CENOTE_INLINED { state[u] = carry.load_state(last + i + u * L, plane, 0); });
+            if (r > 0 || all.shared)
+              join(state, more);
+            else
+              each<U>([&](int u) CENOTE_INLINED { state[u] = more[u]; });
           }
           each<U>([&](int u) CENOTE_INLINED {
-            carry.store_state(state[u], dst + i + u * L, plane);
+            put(state[u], i + u * L);
             if (last) carry.store_state(cells[u], last + i + u * L, plane);
           });
         };
-        const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
-        const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
         std::int64_t i = 0;
         if (len == short_row * L) packs(0, whole, std::integral_constant<int, short_row>()), i = len;
         for (; i + L <= len; i += L) packs(i, whole, std::integral_constant<int, 1>());
@@ -377,12 +425,19 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   const std::int64_t piece = call.piece, together = apart ? 1 : piece / width + 1;
   const auto [inside, outside] = across.interior();
   A *const last_row = static_cast<A*>(call.ring), *const spare = last_row + (shares ? 2 * width + 64 : 0);
-  Outlet<A> outlet(call, bytes);
+  Outlet<A> outlet(call, C::inputs, bytes);
   A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
+  // Values may leave as they are made where packs of them are whole, and aligned if they go past the caches.
+  const auto aligned = [&](std::intptr_t at) CENOTE_INLINED { return at % (lanes<A>() * sizeof(T)) == 0; };
+  const bool filled = across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
+  const bool straight =
+      Make::writes_values && filled && !raw && call.direct && call.line.len % lanes<A>() == 0 &&
+      (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(dst)) && aligned(call.out_row * call.out_size) &&
+                            aligned(call.out_plane * call.out_size)));
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
     if (p > 0 && (apart || call.out_plane != (call.end - call.begin) * width)) {
       outlet.move(held, dst);
@@ -429,8 +484,13 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
         rows.dst = stage + held;
         if (HWY_UNLIKELY(first >= end))
           fill_identity(carry, until - from, rows.dst, plane);
-        else
+        else {
+          if (straight)
+            rows.values = {reinterpret_cast<T*>(dst) + (o - call.begin) * call.out_row + from, call.divisor,
+                           call.divisor != 0, call.out.stream};
           doubt |= make(rows, begin + from, begin + until);
+          if (straight) return;
+        }
         held += count * (until - from);
         if (held >= cpu::plane_piece && !raw) held = outlet.write_lines(held);
       });
@@ -441,20 +501,6 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   if (!raw) outlet.move(held, nullptr);
   if (call.line.nan && any_nan) *call.line.nan = true;
 }
-
-/// Whether the state of a cell is the cell.
-template <class C>
-struct LiftsAsIs {
-  static constexpr bool value = false;
-};
-template <bool Largest, class A>
-struct LiftsAsIs<Carry<Extreme<Largest>, A>> {
-  static constexpr bool value = true;
-};
-template <class A>
-struct LiftsAsIs<Carry<Sum, A>> {
-  static constexpr bool value = true;
-};
 
 /// Whether there are kernels for small planes: not for halves, since each set costs time to compile.
 template <class C, class T>
@@ -628,12 +674,18 @@ HWY_INLINE bool fold_planes(const C& wide, const Planes& call) {
     return true;
   }
   if constexpr (C::has_neutral) {
-    if ((C::is_winner || across.size > across.stride) && PairedLine<Q, T>::applies(call.line)) {
+    if ((C::is_winner || C::inputs == 2 || across.size > across.stride) && PairedLine<Q, T>::applies(call.line)) {
       fold_planes<Q, T>(carry, PairedLine<Q, T>(carry, call.line), call, staged);
       return true;
     }
   }
   return false;
+}
+
+/// Only those that fold_planes makes.
+template <class C, class T>
+void folded_planes(const Planes& call) {
+  fold_planes<C, T>(C(call.line), call);
 }
 
 template <class C, class T>

@@ -94,14 +94,6 @@ HWY_INLINE Place<Pack<A>> shifted(const Shift<A>& shift, const Place<Pack<A>>& a
   return {shift(a.value, b.value), shift(a.index, b.index)};
 }
 
-/// Where a stream writes values itself: those of output 0 of a line.
-template <class T>
-struct Values {
-  T* dst = nullptr;
-  double divisor = 0;
-  bool divides = false, past_caches = false;
-};
-
 /// The windows at every place of a line, in one pass. Of every pack of cells that is read, states of 2, 4, … cells are
 /// made in registers, each of which waits for the next pack. The longest, of `width` cells, are chained: a window is
 /// the end of one block of them and the beginning of the next, lane by lane. What is left of a window's length is
@@ -296,8 +288,7 @@ class LineStream {
                   value = align(last_value, value);
                   last_value = result.part[0];
                 }
-                if constexpr (std::is_floating_point_v<A>)
-                  if (divides) value = value / divisor;
+                if (divides) value = quotient(value, divisor);
                 streams ? HWY_NAMESPACE::stream(value, out_value) : store(value, out_value);
                 continue;
               }

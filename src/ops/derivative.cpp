@@ -143,23 +143,24 @@ std::int64_t winners_scratch(const Plan::Impl& winners) {
 Tangent::Tangent(ImplPtr forward) : forward_(std::move(forward)), rule_(rule_of(*forward_)) {
   if (rule_ == Rule::weighed) part_ = with_role(*forward_, Role::tangent, 3);
   if (rule_ != Rule::routed) return;
+  if (!is_infinite_lp(*forward_)) follower_ = with_role(*forward_, Role::follower, 2);
   part_ = winners_of(*forward_);
   scratch_ = winners_scratch(*part_);
 }
 
 void Tangent::run(const View& x, const View& dx, const MutableView& dy, std::byte* scratch) const {
-  if (rule_ == Rule::linear) return cpu::execute(*forward_, {.x = dx, .y = dy});
+  if (rule_ == Rule::linear) return void(cpu::execute(*forward_, {.x = dx, .y = dy}));
+  const auto apart = static_cast<const std::byte*>(dx.data) - static_cast<const std::byte*>(x.data);
+  const bool alike = x.strides == dx.strides && apart != 0 && apart % bytes_of(x.type) == 0;
   if (rule_ == Rule::routed) {
+    if (follower_ && alike && cpu::execute(*follower_, {.x = x, .y = dy, .x_plane = apart / bytes_of(x.type)})) return;
     if (!is_infinite_lp(*forward_)) return cpu::fetch(*part_, find_winners(*part_, x, scratch), dx, dy);
     const Array largest = magnitudes(x), tangent = product(signs(x), dx);
     Array result(tangent.type(), dy.shape);
     cpu::fetch(*part_, find_winners(*part_, largest, scratch), tangent, result);
     return copy_strided(result, dy);
   }
-  if (x.strides == dx.strides) {
-    const auto apart = static_cast<const std::byte*>(dx.data) - static_cast<const std::byte*>(x.data);
-    if (apart != 0) return cpu::execute(*part_, {.x = x, .y = dy, .x_plane = apart / bytes_of(x.type)});
-  }
+  if (alike) return void(cpu::execute(*part_, {.x = x, .y = dy, .x_plane = apart / bytes_of(x.type)}));
   // One array after the other, so that a step from x leads to dx everywhere.
   const std::int64_t n = element_count(x.shape), bytes = bytes_of(x.type);
   Array both(x.type, {2, std::max<std::int64_t>(n, 1)});

@@ -34,7 +34,7 @@ class Tangent {
   void run_saved(const View& offsets, const View& dx, const MutableView& dy) const;
 
  private:
-  ImplPtr forward_, part_;
+  ImplPtr forward_, part_, follower_;
   Rule rule_;
   std::int64_t scratch_ = 0;
 };

@@ -73,6 +73,37 @@ struct Weighing<Extreme<Largest>> {
   using type = Shared<Largest>;
 };
 
+/// The derivative along a tangent of a reducer that picks: the tangent of what it picks.
+template <class R>
+struct Follower {
+  static constexpr int parts = 2, inputs = 2;
+  R base;
+  CENOTE_FN explicit Follower(const Params& params) : base(params) {}
+
+  template <class Cell>
+  static constexpr Cell neutral() {
+    return R::template neutral<Cell>();
+  }
+  template <class N>
+  CENOTE_FN Parts<N, 2> identity() const {
+    return {{base.template identity<N>().part[0], number<N>(0)}};
+  }
+  template <class N>
+  CENOTE_FN Parts<N, 2> lift(N x, N dx) const {
+    return {{x, dx}};
+  }
+  template <class N>
+  CENOTE_FN Parts<N, 2> combine(const Parts<N, 2>& a, const Parts<N, 2>& b) const {
+    const auto keep = base.keeps(a.part[0], b.part[0]);
+    const Parts<N, 1> x{{a.part[0]}}, y{{b.part[0]}};
+    return {{base.combine(x, y).part[0], select(keep, a.part[1], b.part[1])}};
+  }
+  template <class N>
+  CENOTE_FN N lower(const Parts<N, 2>& a, N) const {
+    return a.part[1];
+  }
+};
+
 /// The derivative along a tangent: the sum of weight * dx over a window, together with what the weights need.
 template <class R>
 struct Tangent {

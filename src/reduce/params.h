@@ -3,10 +3,10 @@
 
 namespace cenote {
 
-/// What a run makes of a reducer: its value, also with the winner's place, the state that weights hang on, or one of
-/// the two derivatives.
-enum class Role { value, winner, states, tangent, cotangent };
-inline constexpr int role_count = 5;
+/// What a run makes of a reducer: its value, also with the winner's place, the state that weights hang on, one of
+/// the two derivatives, or the tangent of the winner.
+enum class Role { value, winner, states, tangent, cotangent, follower };
+inline constexpr int role_count = 6;
 
 /// Options of the reducers, already checked: beta finite and not 0, p at least 1.
 struct Params {
