@@ -218,6 +218,87 @@ TEST(Accuracy, SmoothMaximaOfPlanesDoNotFeelTheirNeighbours) {
   }
 }
 
+TEST(Accuracy, CotangentsOfSmoothMaximaDoNotFeelTheirNeighbours) {
+  constexpr std::int64_t n = 3000, at = 1234;
+  const auto cells = hard_sequences(static_cast<std::size_t>(n))[0];
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const std::int64_t k : {3, 7, 40, 300}) {
+      for (const std::int64_t stride : {1, 2}) {
+        const Pooling pooling{
+            .reducer = Reducer::smooth_max, .region = Window{.size = {k}, .stride = {stride}}, .beta = -3};
+        const std::int64_t outputs = (n - k) / stride + 1, held = at / stride;
+        const auto back = [&](double cell, double given) {
+          Array x = array({n}, cells), gy = array({outputs}, {cells.begin(), cells.begin() + outputs});
+          x.at<float>({at}) = static_cast<float>(cell);
+          gy.at<float>({held}) = static_cast<float>(given);
+          return vjp(pooling, x).pullback(gy);
+        };
+        const Array clean = back(0.5, 0.5);
+        for (const double strange : {nan, -inf, 1e3, 40.0, 1e30, 1e-42}) {
+          const Array cell = back(strange, 0.5), given = back(0.5, strange);
+          for (std::int64_t i = 0; i < n; ++i) {
+            if (i <= at - k || i >= at + k) {
+              ASSERT_EQ(cell.at<float>({i}), clean.at<float>({i})) << target << " k " << k << " beside " << strange;
+            }
+            if (i < held * stride || i >= held * stride + k) {
+              ASSERT_EQ(given.at<float>({i}), clean.at<float>({i})) << target << " k " << k << " given " << strange;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Accuracy, NormsOfWildSequencesStayWithinTheBound) {
+  const std::size_t n = test_scale() < 1 ? 300 : 700;
+  const auto length = static_cast<std::int64_t>(n);
+  for (const auto& sequence : wild_sequences(n)) {
+    const Array x = array<float>({length}, sequence);
+    const View line(x.data(), Type::f32, {length}), rows(x.data(), Type::f32, {length, 2}, {1, 0});
+    for (const View& view : {line, rows}) {
+      const auto cells = read<float>(view);
+      for (const std::int64_t k : {1, 2, 9, 513}) {
+        for (const double p : {1.0, 2.0, 3.0, 2.5}) {
+          const Pooling pooling{
+              .reducer = Reducer::lp, .region = Window{.size = {k}, .padding = same, .axes = Extents{0}}, .p = p};
+          const auto expected = Expectation<float>(pooling, view.shape, cells, Type::f32).values();
+          for (const std::string& target : targets_under_test()) {
+            const Machine machine(target, 2);
+            EXPECT_EQ(mismatch(expected, pool(view, pooling)), "") << target << " k " << k << " p " << p;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Accuracy, NormsDoNotFeelTheirNeighbours) {
+  constexpr std::int64_t n = 3000, at = 1234;
+  auto cells = hard_sequences(static_cast<std::size_t>(n))[0];
+  for (std::size_t i = 0; i < cells.size(); i += 7) cells[i] = 0;
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const std::int64_t k : {2, 7, 40, 300}) {
+      for (const double p : {1.0, 2.0}) {
+        const Window window{.size = {k}, .stride = {k == 2 ? 2 : 1}};
+        Array x = array({n}, cells);
+        const Array clean = lp_pool(x, window, p);
+        for (const double strange : {nan, inf, 1e30, 1e-30}) {
+          x.at<float>({at}) = static_cast<float>(strange);
+          const Array y = lp_pool(x, window, p);
+          for (std::int64_t o = 0; o < y.size(); ++o) {
+            const std::int64_t first = o * (k == 2 ? 2 : 1);
+            if (first <= at && at < first + k) continue;
+            ASSERT_EQ(y.at<float>({o}), clean.at<float>({o})) << target << " k " << k << " p " << p;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Accuracy, SmoothMaximaOfOneCellAreThatCell) {
   const std::vector<double> cells{1e-3, -3e-5, 0.25, 7, -1e4, 1e-30, 3};
   for (const std::string& target : targets_under_test()) {

@@ -9,7 +9,8 @@
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t most_swept = 8192;     // lanes of a sweep that are kept until they are emitted
+constexpr std::int64_t least_swept = 4096;    // lanes of a sweep that are kept until they are emitted, as long as
+constexpr std::int64_t most_swept = 8192;     // work is repeated less then, and the most of them
 constexpr std::int64_t read_together = 4096;  // bytes that are read before the rows that they make are merged
 
 }  // namespace
@@ -35,6 +36,7 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   end_ = run_.tops.end(top);
   if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
   const std::byte* x = run_.x + origin.x * run_.read_bytes;
+  beside_ = origin.beside;
   params_ = run_.plan.params;
   kernels_ = &run_.kernels;
   staged_ = run_.staged;
@@ -67,7 +69,8 @@ void Block::prepare() {
   make_work();
   stage_lanes_ = std::max(stage_bytes / run_.lane_bytes, len_);
   // Neighbouring sweeps repeat a window's length of work.
-  if (work_) stage_lanes_ = std::clamp(work_lanes_, stage_lanes_, std::max(stage_lanes_, most_swept));
+  if (work_)
+    stage_lanes_ = std::clamp(std::max(work_lanes_, least_swept), stage_lanes_, std::max(stage_lanes_, most_swept));
   stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
   if (!run_.fused_inside) return;
   inside_ = planes_of_two_levels(nullptr);
@@ -106,43 +109,111 @@ void Block::make_ring(int l) {
   }
 }
 
-void Block::tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
-  if (!run_.kernels.range || run_.staged || !run_.plan.params.crowded) return;
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  const auto widen = [&](const auto& self, int l, const std::byte* cells) -> void {
+Block::Range Block::range_of_cells(const std::byte* x, std::int64_t begin, std::int64_t end, Look look) {
+  Range result;
+  looked_at_ = 0;
+  const auto widen = [&](const std::byte* cells, std::int64_t n) {
+    looked_at_ += n;
+    if (n > 0) look(cells, n, result.low, result.high);
+  };
+  const auto walk = [&](const auto& self, int l, const std::byte* cells) -> void {
     const auto [first, last] = l == 0       ? std::pair(begin, end)
                                : l == last_ ? std::pair(tile_begin_, tile_end_)
                                             : std::pair(std::int64_t{0}, axis(l).out);
     const auto [from, to] = reach(axis(l), first, last);
     const bool lines = loop(last_).x == len_;
-    if (l == last_ && lines)
-      return from < to ? run_.kernels.range(cells + from * len_ * run_.read_bytes, (to - from) * len_, low, high)
-                       : void();
+    if (l == last_ && lines) return widen(cells + from * len_ * run_.read_bytes, (to - from) * len_);
     const std::int64_t line = axis(last_).n * len_;
-    if (l + 1 == last_ && lines && loop(l).x == line && from < to &&
+    if (l + 1 == last_ && lines && loop(l).x == line &&
         reach(axis(last_), tile_begin_, tile_end_) == std::pair(std::int64_t{0}, axis(last_).n))
-      return run_.kernels.range(cells + from * line * run_.read_bytes, (to - from) * line, low, high);
+      return widen(cells + from * line * run_.read_bytes, (to - from) * line);
     for (std::int64_t p = from; p < to; ++p) {
       const std::byte* at = cells + p * loop(l).x * run_.read_bytes;
-      l == last_ ? run_.kernels.range(at, len_, low, high) : self(self, l + 1, at);
+      l == last_ ? widen(at, len_) : self(self, l + 1, at);
     }
   };
-  widen(widen, 0, x);
-  if (!run_.plan.count) {
-    // Padded cells are zeros, and many of them like one that is larger.
-    double taps = 1;
-    for (const Axis& each : run_.plan.geometry.axes) taps *= static_cast<double>(each.size);
-    const double zeros = std::log(taps) / run_.plan.params.beta;
-    low = std::min({low, 0.0, zeros});
-    high = std::max(high, std::max(0.0, zeros));
-  }
+  walk(walk, 0, x);
+  return result;
+}
+
+bool Block::range_beside(std::int64_t begin, std::int64_t end, Look look, Range& range) const {
+  const auto bytes = static_cast<std::int64_t>(size_of(run_.plan.output_type));
+  const bool together = loop(last_).beside == len_;
+  if (run_.layout.inner.extent == 1 ? !together : run_.layout.inner.beside != 1) return false;
+  const auto walk = [&](const auto& self, int l, std::int64_t at) -> void {
+    const auto [first, last] = l == 0       ? std::pair(begin, end)
+                               : l == last_ ? std::pair(tile_begin_, tile_end_)
+                                            : std::pair(std::int64_t{0}, axis(l).out);
+    const bool run = l == last_ && together;
+    for (std::int64_t o = first; o < last; o += run ? last - first : 1) {
+      const std::int64_t place = at + o * loop(l).beside;
+      if (l == last_)
+        look(run_.emitter.cells() + place * bytes, run ? (last - first) * len_ : len_, range.low, range.high);
+      else
+        self(self, l + 1, place);
+    }
+  };
+  walk(walk, 0, beside_);
+  return true;
+}
+
+Params Block::tamed_windows(const std::byte* x, std::int64_t begin, std::int64_t end) {
+  const Plan::Impl& plan = run_.plan;
+  const Reducer reducer = plan.pooling.reducer;
+  const auto look = [](Type type, Reducer as) { return kernels(type, as, Role::value).range; };
+  Range cells, windows = range_of_cells(x, begin, end, look(plan.lane_type, reducer));
+  const double sign = plan.params.beta > 0 ? 1 : -1;
+  if (!range_beside(begin, end, look(plan.output_type, reducer), cells)) return plan.params;
+  // The cell that stands for a window has changed its sign where beta is negative.
+  cells.include(sign * windows.low);
+  cells.include(sign * windows.high);
+  if (std::isnan(windows.high)) cells.high = windows.high;
+  const Params tamed = tamed_cells(cells);
+  if (!tamed.tame) return tamed;
+  // What the windows are given must bear to be moved from the least cell to the greatest without losing a digit.
+  const Range given = range_of_cells(x + run_.x_plane * run_.read_bytes, begin, end, look(plan.lane_type, Reducer::lp));
+  const double spread = (cells.high - cells.low) * std::fabs(plan.params.beta) * 1.45 + 2;
+  const bool wide = plan.lane_type == Type::f64;
+  const bool fits =
+      given.low >= std::exp2(spread - (wide ? 1020 : 124)) && given.high <= std::exp2((wide ? 980 : 90) - spread);
+  return fits ? tamed : plan.params;
+}
+
+Params Block::tamed_cells(const Range& range) const {
+  const Plan::Impl& plan = run_.plan;
   const auto tamed = [&](auto lane) {
     using N = decltype(lane);
-    return scalar::SmoothMax::tamed(run_.plan.params, static_cast<N>(low), static_cast<N>(high));
+    const auto of = [&](auto make) { return make(plan.params, static_cast<N>(range.low), static_cast<N>(range.high)); };
+    return plan.pooling.reducer == Reducer::lp ? of(scalar::Lp::tamed<N>) : of(scalar::SmoothMax::tamed<N>);
   };
-  params_ = run_.plan.lane_type == Type::f64 ? tamed(double{}) : tamed(float{});
+  return plan.lane_type == Type::f64 ? tamed(double{}) : tamed(float{});
+}
+
+void Block::tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
+  const Plan::Impl& plan = run_.plan;
+  const bool windows = plan.role == Role::cotangent && run_.kernels.powers;
+  if ((!run_.kernels.range && !windows) || run_.staged || !plan.params.crowded) return;
+  // Of the others no sum is tame.
+  if (plan.pooling.reducer == Reducer::lp && (plan.role != Role::value || (plan.params.p != 1 && plan.params.p != 2)))
+    return;
+  if (windows) {
+    // Staging windows that lie apart, phase by phase, would take longer than joining them.
+    for (const Axis& each : plan.geometry.axes)
+      if (each.stride > 1) return;
+    params_ = tamed_windows(x, begin, end);
+  } else {
+    Range range = range_of_cells(x, begin, end, run_.kernels.range);
+    if (!plan.count) {
+      // Padded cells are zeros, and many of them like one that is larger.
+      double taps = 1;
+      for (const Axis& each : plan.geometry.axes) taps *= static_cast<double>(each.size);
+      range.include(0);
+      range.include(std::log(taps) / plan.params.beta);
+    }
+    params_ = tamed_cells(range);
+  }
   // The states that weights hang on hold a cell beside its sum.
-  staged_ = params_.tame && run_.plan.role == Role::value;
+  staged_ = params_.tame && plan.role != Role::states;
   kernels_ = staged_ ? &run_.sums : &run_.kernels;
 }
 

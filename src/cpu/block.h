@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "cpu/emit.h"
@@ -131,6 +132,17 @@ class Block {
   const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
   /// Looks whether the cells of some outputs of the outermost level are tame: then their powers are staged and summed.
   void tame(const std::byte* x, std::int64_t begin, std::int64_t end);
+  /// The least and the greatest of them, as kernels see that.
+  struct Range {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    void include(double other) { low = std::min(low, other), high = std::max(high, other); }
+  };
+  using Look = void (*)(const void* line, std::int64_t n, double& low, double& high);
+  Range range_of_cells(const std::byte* x, std::int64_t begin, std::int64_t end, Look look);
+  Params tamed_cells(const Range& range) const;
+  /// Of windows, by what lies beside those outputs too: the cells that they hold.
+  Params tamed_windows(const std::byte* x, std::int64_t begin, std::int64_t end);
+  bool range_beside(std::int64_t begin, std::int64_t end, Look look, Range& range) const;
   /// Both levels at once: reduced straight into the stage, several rows at a time where they are short.
   void batch(const std::byte* x);
   void top_level(const std::byte* x);
@@ -168,6 +180,8 @@ class Block {
   Params params_;
   const Kernels* kernels_ = nullptr;  // the run's, or for sums
   bool staged_ = false;
+  std::int64_t looked_at_ = 0;  // cells that were looked at together
+  std::int64_t beside_ = 0;     // where what lies beside this block's outputs begins
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;

@@ -200,7 +200,8 @@ void Block::staged_pass(Pass pass) {
 
 void Block::gather(const std::byte* x, std::int64_t count, Pass& pass) {
   const std::int64_t fold = pass.fold, line = count * len_, plane = pass.rows * fold * line + slack_lanes();
-  const std::int64_t planes = run_.x_plane != 0 ? 2 : 1;
+  const bool tame = staged_ && params_.tame;
+  const std::int64_t planes = run_.x_plane != 0 && !tame ? 2 : 1;
   std::byte* cells = scratch_.take(planes * plane * run_.lane_bytes);
   const Type from = run_.plan.type, to = run_.plan.lane_type;
   const bool lines = run_.layout.inner.extent == 1;
@@ -212,19 +213,24 @@ void Block::gather(const std::byte* x, std::int64_t count, Pass& pass) {
   pass.step = len_;
   pass.src_row = fold * line;
   pass.fold_step = line;
+  const auto bring = [&](std::byte* dst, const std::byte* src, std::int64_t stride, std::int64_t n) {
+    if (tame) return run_.kernels.powers(src, run_.x_plane, dst, n, looked_at_, params_);
+    convert_line(to, dst, from, src, stride, n);
+  };
+  const bool side_by_side = !lines && step == len_ && run_.layout.inner.x == 1;
   for (std::int64_t k = 0; k < planes; ++k, cells += plane * run_.lane_bytes, x += run_.x_plane * run_.read_bytes) {
     const std::int64_t rows = touch ? 1 : pass.rows * fold;
     for (std::int64_t i = 0; i < rows; ++i) {
       std::byte* dst = cells + i * line * run_.lane_bytes;
       const std::byte* src = x + (i / fold * x_row + i % fold * fold_step) * run_.read_bytes;
       if (lines)
-        convert_line(to, dst, from, src, step, touch ? pass.rows * fold * count : count);
+        bring(dst, src, step, touch ? pass.rows * fold * count : count);
+      else if (side_by_side)
+        bring(dst, src, 1, line);
       else
         for (std::int64_t p = 0; p < count; ++p)
-          convert_line(to, dst + p * len_ * run_.lane_bytes, from, src + p * step * run_.read_bytes,
-                       run_.layout.inner.x, len_);
+          bring(dst + p * len_ * run_.lane_bytes, src + p * step * run_.read_bytes, run_.layout.inner.x, len_);
     }
-    if (staged_ && params_.tame) run_.kernels.powers(cells, pass.rows * fold * line, params_);
   }
 }
 

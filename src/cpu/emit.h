@@ -42,6 +42,8 @@ class Emitter {
   /// The same for winners: where indices from y on go, and what turns numbers within windows into them.
   void* straight_indices(std::int64_t y) const noexcept;
   void (*numberer() const noexcept)(const void* numbers, std::int64_t count, void* indices);
+  /// What lies beside the outputs of a cotangent.
+  const std::byte* cells() const noexcept { return cells_; }
   /// Makes streamed stores visible to other threads.
   static void flush() noexcept;
 

@@ -46,20 +46,40 @@ void finish(const Finish& call) {
     if (i < len) store_first(value(i), dst + i, len - i);
   };
   if constexpr (requires { R::tames; })
-    if (call.params.tame)
+    if (call.params.tame) {
+      if constexpr (requires { carry.reducer.lower_tame(count); })
+        if (!counts)
+          return write([&](const A* p, Pack<A>) CENOTE_INLINED { return carry.reducer.lower_tame(load(p)); });
       return write([&](const A* p, Pack<A> n) CENOTE_INLINED { return carry.reducer.lower_tame(load(p), n); });
+    }
   write([&](const A* p, Pack<A> n) CENOTE_INLINED { return carry.reducer.lower(carry.load_state(p, plane, 0), n); });
 }
 
-/// Cells become what tame sums are made of.
-template <class R, class A>
-void tame_powers(void* cells, std::int64_t n, const Params& params) {
+/// Cells become what tame sums are made of; whole packs are written.
+template <class R, class T>
+void tame_powers(const void* cells, std::int64_t plane, void* powers, std::int64_t n, std::int64_t ahead,
+                 const Params& params) {
   const R reducer(params);
-  A* x = static_cast<A*>(cells);
-  for (std::int64_t i = 0; i < n; i += lanes<A>()) store(reducer.tame_power(load(x + i)), x + i);
+  const T* x = static_cast<const T*>(cells);
+  Lane<T>* y = static_cast<Lane<T>*>(powers);
+  const auto power = [&](const T* p, const auto& get) CENOTE_INLINED {
+    if constexpr (requires { R::inputs; }) {
+      __builtin_prefetch(p + plane + ahead, 0, 2);
+      return reducer.tame_power(get(p), get(p + plane));
+    } else {
+      return reducer.tame_power(get(p));
+    }
+  };
+  const std::int64_t L = lanes<T>();
+  std::int64_t i = 0;
+  for (; i + L <= n; i += L) {
+    __builtin_prefetch(x + i + ahead, 0, 2);
+    store(power(x + i, [](const T* p) CENOTE_INLINED { return load(p); }), y + i);
+  }
+  if (i < n) store(power(x + i, [&](const T* p) CENOTE_INLINED { return load_first(p, n - i); }), y + i);
 }
 
-template <class T>
+template <class R, class T>
 void range(const void* line, std::int64_t n, double& low, double& high) {
   using A = Lane<T>;
   constexpr int U = 4;
@@ -67,8 +87,9 @@ void range(const void* line, std::int64_t n, double& low, double& high) {
   const std::int64_t L = lanes<A>();
   const Tag<A> tag;
   hn::Vec<Tag<A>> least[U], most[U], bad[U];
-  each<U>([&](int u) CENOTE_INLINED { least[u] = most[u] = load_every(x).v, bad[u] = hn::Zero(tag); });
-  const auto take = [&](Pack<A> cells, int u) CENOTE_INLINED {
+  each<U>([&](int u) CENOTE_INLINED { least[u] = most[u] = R::looked_at(load_every(x)).v, bad[u] = hn::Zero(tag); });
+  const auto take = [&](Pack<A> elements, int u) CENOTE_INLINED {
+    const Pack<A> cells = R::looked_at(elements);
     least[u] = hn::Min(least[u], cells.v);
     most[u] = hn::Max(most[u], cells.v);
     bad[u] = hn::MulAdd(cells.v, hn::Zero(tag), bad[u]);  // 0, and NaN from the first that is not finite on
@@ -139,8 +160,8 @@ HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   if constexpr (R::integers || std::is_floating_point_v<A>) {
     table.at(Role::value, reducer) = kernels_of<Carry<typename FoldsAs<R>::type, A>, T>(R::parts, finish<R, T>);
     if constexpr (requires { R::tames; }) {
-      table.at(Role::value, reducer).range = range<T>;
-      table.at(Role::value, reducer).powers = tame_powers<R, A>;
+      table.at(Role::value, reducer).range = range<R, T>;
+      table.at(Role::value, reducer).powers = tame_powers<R, T>;
     }
     if constexpr (R::picks && sizeof(A) >= 4)
       table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
@@ -157,8 +178,12 @@ void finish_states(const Finish& call) {
     const Pack<T> n = counts ? load(counts + i) : number<Pack<T>>(call.count);
     const auto state = carry.reducer.close(carry.load_state(static_cast<const T*>(call.src) + i, call.src_plane, 0), n);
     const std::int64_t count = HWY_MIN(L, call.len - i);
-    store_first(state.part[0], static_cast<T*>(call.dst) + i, count);
-    store_first(carry.reducer.spread(state.part[1]), static_cast<T*>(call.second) + i, count);
+    const auto write = [&](Pack<T> part, void* dst) CENOTE_INLINED {
+      T* to = static_cast<T*>(dst) + i;
+      count == L ? store(part, to) : store_first(part, to, count);
+    };
+    write(state.part[0], call.dst);
+    write(carry.reducer.spread(state.part[1]), call.second);
   }
 }
 
@@ -183,6 +208,8 @@ HWY_INLINE void add_derivatives(cpu::Table& table, Reducer reducer) {
     states.finish = finish_states<W, T>;
     table.at(Role::tangent, reducer) = kernels_of<Carry<Tangent<W>, T>, T>(3, finish<Tangent<W>, T>);
     table.at(Role::cotangent, reducer) = kernels_of<Carry<Cotangent<W>, T>, T>(2, finish<Cotangent<W>, T>);
+    if constexpr (requires { Cotangent<W>::tames; })
+      table.at(Role::cotangent, reducer).powers = tame_powers<Cotangent<W>, T>;
   }
 }
 

@@ -108,8 +108,10 @@ struct Kernels {
   int parts = 0;
   // Only where sums can be tame: widens [low, high] to the elements of a line; high becomes NaN if one is not finite.
   void (*range)(const void* line, std::int64_t n, double& low, double& high) = nullptr;
-  // The same: turns lanes into what is summed then, in whole packs.
-  void (*powers)(void* cells, std::int64_t n, const Params& params) = nullptr;
+  // The same: makes of cells, whose numbers lie in planes, the lanes that are summed then, in whole packs. Those
+  // `ahead` of them are wanted soon.
+  void (*powers)(const void* cells, std::int64_t plane, void* powers, std::int64_t n, std::int64_t ahead,
+                 const Params& params) = nullptr;
   bool small = false;  // whether `planes` makes small ones
 };
 

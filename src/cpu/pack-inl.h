@@ -209,6 +209,22 @@ HWY_INLINE Pack<T> two_to_whole(Pack<T> n) {
   return {hn::BitCast(Tag<T>(), hn::ShiftLeft<digits>(hn::BitCast(Tag<IndexLane<T>>(), biased)))};
 }
 
+/// x * 2^(to - from) where that is a normal number, as x is; `from` and `to` are so large that their last digits stand
+/// for 1.
+template <class T>
+HWY_INLINE Pack<T> moved(Pack<T> x, Pack<T> from, Pack<T> to) {
+  const Tag<IndexLane<T>> bits;
+  const auto by = hn::Sub(hn::BitCast(bits, to.v), hn::BitCast(bits, from.v));
+  const auto sum = hn::Add(hn::BitCast(bits, x.v), hn::ShiftLeft<std::numeric_limits<T>::digits - 1>(by));
+  return {hn::BitCast(Tag<T>(), sum)};
+}
+
+/// The power of two at or below a positive number, at least the first normal one; infinity of infinity.
+template <class T>
+HWY_INLINE Pack<T> binade(Pack<T> x) {
+  return {hn::Max(hn::And(x.v, highest<Pack<T>>().v), hn::Set(Tag<T>(), std::numeric_limits<T>::min()))};
+}
+
 template <class T>
 HWY_INLINE Pack<T> magnitude(Pack<T> x) {
   return {hn::Abs(x.v)};
@@ -242,34 +258,31 @@ HWY_INLINE void split_number(Pack<T> x, Pack<T>& n, Pack<T>& m) {
   n.v = hn::ConvertTo(Tag<T>(), exponent);
   m.v = hn::BitCast(Tag<T>(), hn::Sub(bits, hn::ShiftLeft<digits>(exponent)));
 }
-/// log(x * 2^whole) of a positive normal number and a whole one; of others it is anything. The logarithm of 2 comes in
-/// two parts, the first of which has few digits.
-HWY_INLINE Pack<double> scaled_logarithm(Pack<double> x, Pack<double> whole) {
-  Pack<double> n, m;
+/// factor * log(x * 2^whole) of a positive normal number and a whole one; `doubling` is factor * log(2). Of others it
+/// is anything.
+template <class T>
+HWY_INLINE Pack<T> scaled_logarithm(Pack<T> x, Pack<T> whole, Pack<T> factor, Pack<T> doubling) {
+  Pack<T> n, m;
   split_number(x, n, m);
-  const auto times = hn::Add(n.v, whole.v);
-  const auto rest = hn::MulAdd(times, hn::Set(Tag<double>(), 1.90821492927058770002e-10), hn::Log(Tag<double>(), m.v));
-  return {hn::MulAdd(times, hn::Set(Tag<double>(), 6.93147180369123816490e-01), rest)};
-}
-/// The polynomial is Cephes'. No division, unlike Highway's.
-HWY_INLINE Pack<float> scaled_logarithm(Pack<float> x, Pack<float> whole) {
-  const Tag<float> tag;
-  Pack<float> n, m;
-  split_number(x, n, m);
-  const auto z = hn::Sub(m.v, hn::Set(tag, 1.0f));
-  constexpr float terms[] = {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
-                             -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
-  auto sum = hn::Set(tag, 7.0376836292e-2f);
+  const Pack<T> doublings = (n + whole) * doubling;
+  if constexpr (sizeof(T) == 8) {
+    return mul_add(Pack<T>{hn::Log(Tag<T>(), m.v)}, factor, doublings);
+  } else {
+    // log(1 + z) / z. The error is that of a rounding of 1: what is taken from sums of several powers has no better.
+    constexpr double terms[] = {0.16126247906155117,
+                                -0.17278206066373422,
+                                0.19913347882345095,
+                                -0.2496890695895493,
+                                0.3333460602345371,
+                                -0.5000037505628973,
+                                1};
+    const Pack<T> z = m - number<Pack<T>>(1);
+    Pack<T> sum = number<Pack<T>>(-0.09895350737249223);
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) sum = hn::MulAdd(sum, z, hn::Set(tag, terms[i]));
-  const auto square = hn::Mul(z, z), times = hn::Add(n.v, whole.v);
-  auto rest = hn::MulAdd(hn::Mul(sum, z), square, hn::Mul(square, hn::Set(tag, -0.5f)));
-  rest = hn::MulAdd(times, hn::Set(tag, -2.12194440e-4f), rest);
-  return {hn::MulAdd(times, hn::Set(tag, 0.693359375f), hn::Add(z, rest))};
+    for (const double term : terms) sum = mul_add(sum, z, number<Pack<T>>(term));
+    return mul_add(sum, z * factor, doublings);
+  }
 }
-/// Of a number that is neither much below 1 nor infinite; of others it is anything.
-HWY_INLINE Pack<double> logarithm_of_sum(Pack<double> x) { return logarithm(x); }
-HWY_INLINE Pack<float> logarithm_of_sum(Pack<float> x) { return scaled_logarithm(x, number<Pack<float>>(0)); }
 
 // Storage: an element type in memory is computed in its lane type.
 template <class T>

@@ -140,7 +140,16 @@ struct Tangent {
 /// The derivative the other way: for one cell, the sum of weight * gy over the windows that hold it. Its cells are
 /// windows, given by their p and gy / spread(S); of the windows under way the p nearest to the cell is kept.
 template <class R>
-struct Cotangent {
+struct Cotangent;
+/// Whether it may become a plain sum.
+template <class C>
+struct MayBeTame {};
+template <>
+struct MayBeTame<Cotangent<SmoothMax>> {
+  static constexpr bool tames = true;
+};
+template <class R>
+struct Cotangent : MayBeTame<Cotangent<R>> {
   static constexpr int parts = 2, inputs = 2;
   R base;
   CENOTE_FN explicit Cotangent(const Params& params) : base(params) {}
@@ -166,6 +175,16 @@ struct Cotangent {
     const N none = select(a.part[0] == base.template farthest<N>(), a.part[1], number<N>(1));
     const N value = base.slope(x) * weighed(a.part[1], base.gain(base.place(x), a.part[0]));
     return select(none == number<N>(0), number<N>(0), value);
+  }
+
+  // Sums of windows that are tame, all as if their p were the origin.
+  template <class N>
+  CENOTE_FN N tame_power(N p, N g) const {
+    return g * base.tame_loss(p);
+  }
+  template <class N>
+  CENOTE_FN N lower_tame(N sum, N x) const {
+    return base.slope(x) * (sum * base.tame_gain(base.place(x)));
   }
 
  private:

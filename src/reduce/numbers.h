@@ -89,6 +89,23 @@ CENOTE_SCALAR_FN N two_to_whole(N n) {
   return normal ? std::ldexp(N{1}, static_cast<int>(n)) : N{0};
 }
 
+/// x * 2^(to - from) where that is a normal number, as x is; `from` and `to` are so large that their last digits stand
+/// for 1.
+template <class N>
+CENOTE_SCALAR_FN N moved(N x, N from, N to) {
+  return std::ldexp(x, static_cast<int>(to - from));
+}
+
+/// The power of two at or below a positive number, at least the first normal one; infinity of infinity.
+template <class N>
+CENOTE_SCALAR_FN N binade(N x) {
+  using Limits = std::numeric_limits<N>;
+  if (!(x <= Limits::max())) return Limits::infinity();
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return x < Limits::min() ? Limits::min() : std::ldexp(N{1}, exponent - 1);
+}
+
 template <class N>
 CENOTE_SCALAR_FN N magnitude(N x) {
   return std::fabs(x);
@@ -106,17 +123,15 @@ CENOTE_SCALAR_FN N logarithm(N x) {
   return std::log(x);
 }
 
-/// Of a number that is neither much below 1 nor infinite; of others it is anything.
+/// factor * log(x * 2^whole) for a positive number and a whole one; `doubling` is factor * log(2). Of others it is
+/// anything.
 template <class N>
-CENOTE_SCALAR_FN N logarithm_of_sum(N x) {
-  return std::log(x);
-}
-/// log(x * 2^whole) for such a number and a whole one.
-template <class N>
-CENOTE_SCALAR_FN N scaled_logarithm(N x, N whole) {
+CENOTE_SCALAR_FN N scaled_logarithm(N x, N whole, N factor, N doubling) {
   int exponent = 0;
-  const N digits = std::frexp(x, &exponent);
-  return std::log(digits) + (static_cast<N>(exponent) + whole) * static_cast<N>(0.6931471805599453);
+  N digits = std::frexp(x, &exponent);
+  // About 1, so that little is taken from the doublings again, and nothing of 1 itself.
+  if (digits < static_cast<N>(0.7071067811865476)) digits *= 2, --exponent;
+  return mul_add(static_cast<N>(exponent) + whole, doubling, std::log(digits) * factor);
 }
 
 }  // namespace cenote::scalar

@@ -213,20 +213,38 @@ struct SmoothMax {
     const Parts<N, 2> cells = close(a, n);
     const N p = cells.part[0], sum = cells.part[1];
     if (!crowded) return lower_from(p, sum);
-    const N value = shrunk(scaled_logarithm(sum, nearest(p) - anchor<N>()));
+    const N value = logarithm_over_beta(sum, nearest(p) - anchor<N>());
     return all(whole(p)) ? value : select(whole(p), value, lower_from(p, sum));
   }
 
   // Sums that are tame and all that is carried, in units of 2^origin.
   template <class N>
+  CENOTE_FN static N looked_at(N x) {
+    return x;
+  }
+  template <class N>
   CENOTE_FN N tame_power(N x) const {
-    return tame_power_at(place(x));
+    const auto& s = scale<N>();
+    return tame_power_at(x, number<N>(s.sign * s.high), number<N>(s.sign * s.low));
+  }
+  template <class N>
+  CENOTE_FN N lower_tame(N sum) const {
+    return logarithm_over_beta(sum, number<N>(scale<N>().origin) - anchor<N>());
   }
   template <class N>
   CENOTE_FN N lower_tame(N sum, N n) const {
     const auto none = n == lowest<N>();
-    const N padded = all(none) ? sum : select(none, sum, sum + tame_power_at(n / number<N>(scale<N>().beta)));
-    return shrunk(scaled_logarithm(padded, number<N>(scale<N>().origin) - anchor<N>()));
+    return lower_tame(all(none) ? sum : select(none, sum, sum + tame_power_at(n / number<N>(scale<N>().beta))));
+  }
+
+  /// gain(p, q) and gain(q, p) where r(q) is the origin.
+  template <class N>
+  CENOTE_FN N tame_gain(N p) const {
+    return two_to_whole(nearest(p) - number<N>(scale<N>().origin));
+  }
+  template <class N>
+  CENOTE_FN N tame_loss(N p) const {
+    return two_to_whole(number<N>(scale<N>().origin) - nearest(p));
   }
 
   template <class N>
@@ -296,7 +314,9 @@ struct SmoothMax {
   template <class T>
   struct Scale {
     T sign, beta, high, low, origin;
-    T inverse;     // of beta, or 0 where that is too large
+    bool inverts;  // whether 1 / beta is a normal number
+    T factor;      // sign / beta where it is, and the sign elsewhere
+    T doubling;    // the same times log(2)
     T far, whole;  // the x where r is no whole number any more, and where none beside it that has a weight is
 
     CENOTE_FN Scale(double signed_beta, double whole_number)
@@ -305,8 +325,10 @@ struct SmoothMax {
           origin(static_cast<T>(1.5 * two_to_digits<T>() + whole_number)) {
       constexpr double log2_e = 1.4426950408889634, log2_e_rest = 2.0355273740931033e-17;
       constexpr double most = std::numeric_limits<T>::max();
-      inverse = 1 / beta <= std::numeric_limits<T>::max() ? 1 / beta : T{0};
       const double b = beta, product = b * log2_e;
+      inverts = 1 / beta >= std::numeric_limits<T>::min() && 1 / beta <= std::numeric_limits<T>::max();
+      factor = inverts ? sign / beta : sign;
+      doubling = static_cast<T>(sign * 0.6931471805599453 / (inverts ? b : 1.0));
       // A product too large for T is cut elsewhere, and then nothing but 0 is small.
       const bool fits = product <= most;
       high = fits ? static_cast<T>(product) : beta;
@@ -353,27 +375,33 @@ struct SmoothMax {
   }
   template <class N>
   CENOTE_FN N near_mantissa(N p) const {
-    const N fraction = fused(p, number<N>(scale<N>().high), anchor<N>() - nearest(p));
-    return two_to_fraction(mul_add(p, number<N>(scale<N>().low), fraction));
+    return near_mantissa(p, nearest(p), number<N>(scale<N>().high), number<N>(scale<N>().low));
+  }
+  template <class N>
+  CENOTE_FN N near_mantissa(N p, N whole, N high, N low) const {
+    return two_to_fraction(mul_add(p, low, fused(p, high, anchor<N>() - whole)));
   }
   template <class N>
   CENOTE_FN N tame_power_at(N p) const {
-    return near_mantissa(p) * two_to_whole(nearest(p) - number<N>(scale<N>().origin));
+    return tame_power_at(p, number<N>(scale<N>().high), number<N>(scale<N>().low));
   }
-  /// The value whose exponent is beta times it, less its sign.
+  /// The same of cells that have not changed sign: the two factors have instead.
   template <class N>
-  CENOTE_FN N over_beta(N log) const {
+  CENOTE_FN N tame_power_at(N p, N high, N low) const {
+    const N whole = mul_add(p, high, anchor<N>());
+    return moved(near_mantissa(p, whole, high, low), number<N>(scale<N>().origin), whole);
+  }
+  /// log(sum * 2^whole) / beta, with the sign.
+  template <class N>
+  CENOTE_FN N logarithm_over_beta(N sum, N whole) const {
     const auto& s = scale<N>();
-    return s.inverse == 0 ? log / number<N>(s.beta) : log * number<N>(s.inverse);
-  }
-  template <class N>
-  CENOTE_FN N shrunk(N log) const {
-    return number<N>(scale<N>().sign) * over_beta(log);
+    const N value = scaled_logarithm(sum, whole, number<N>(s.factor), number<N>(s.doubling));
+    return s.inverts ? value : value / number<N>(s.beta);
   }
   /// Exactly p where there is no other cell. Where there is none at all p is infinite, and no logarithm changes that.
   template <class N>
   CENOTE_FN N lower_from(N p, N sum) const {
-    return number<N>(scale<N>().sign) * (p + over_beta(logarithm_of_sum(sum / mantissa(p))));
+    return number<N>(scale<N>().sign) * p + logarithm_over_beta(sum / mantissa(p), number<N>(0));
   }
   template <class N>
   CENOTE_LONG_FN Parts<N, 2> far_combine(N p, N p_sum, N q, N q_sum) const {
@@ -392,13 +420,23 @@ struct SmoothMax {
   }
 };
 
-/// sum(abs(x)^p)^(1/p), carried as the largest magnitude m and the sum of (abs(x)/m)^p.
+/// sum(abs(x)^p)^(1/p), carried as the largest magnitude m and the sum of (abs(x)/u)^p. The unit u is m, or where
+/// powers are simple the power of two below it: then plain sums of powers differ by a power of two alone.
 struct Lp {
   static constexpr int parts = 2;
   static constexpr bool integers = false, picks = false, weighs = true;
+  static constexpr bool tames = true;
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Lp(const Params& params) : p(params.p) {}
   double p;
+  /// The parameters for cells whose magnitudes, but for zeros, lie between low and high. Results come out the same, bit
+  /// for bit, whether sums are tame or not.
+  template <class N>
+  CENOTE_FN static Params tamed(Params params, N low, N high) {
+    constexpr int most = std::numeric_limits<N>::max_exponent * 3 / 8;  // squares, and sums of many, are normal numbers
+    params.tame = Lp(params).simple() && low >= std::ldexp(N{1}, -most) && high <= std::ldexp(N{1}, most);
+    return params;
+  }
 
   template <class Cell>
   static constexpr Cell neutral() {
@@ -410,7 +448,7 @@ struct Lp {
   }
   template <class N>
   CENOTE_FN Parts<N, 2> lift(N x) const {
-    return {{magnitude(x), number<N>(1)}};
+    return {{magnitude(x), digits(magnitude(x), p)}};
   }
   template <class N>
   CENOTE_FN Parts<N, 2> combine(Parts<N, 2> a, Parts<N, 2> b) const {
@@ -421,10 +459,26 @@ struct Lp {
   CENOTE_FN N lower(Parts<N, 2> a, N) const {
     const N sum = a.part[1];
     if (infinite<N>()) return a.part[0];
-    if (p == 1) return a.part[0] * sum;
-    if (p == 2) return a.part[0] * square_root(sum);
     // The largest cell may be 0 or infinite, with a sum of at least 1: neither meets its opposite here.
-    return a.part[0] * exponential(logarithm(sum) / number<N>(p));
+    return unit(a.part[0]) * (simple() ? lower_tame(sum) : exponential(logarithm(sum) / number<N>(p)));
+  }
+
+  // Sums that are tame and all that is carried. Zeros are tame in any company.
+  template <class N>
+  CENOTE_FN static N looked_at(N x) {
+    return select(x == number<N>(0), number<N>(1), magnitude(x));
+  }
+  template <class N>
+  CENOTE_FN N tame_power(N x) const {
+    return power(magnitude(x), p);
+  }
+  template <class N>
+  CENOTE_FN N lower_tame(N sum) const {
+    return p == 1 ? sum : square_root(sum);
+  }
+  template <class N>
+  CENOTE_FN N lower_tame(N sum, N) const {
+    return lower_tame(sum);
   }
 
   template <class N>
@@ -443,19 +497,20 @@ struct Lp {
   CENOTE_FN N place(N x) const {
     return magnitude(x);
   }
-  /// The sign of x, 0 at 0.
+  /// The sign of x, 0 at 0, times what its unit leaves of it.
   template <class N>
   CENOTE_FN N slope(N x) const {
     const N zero = number<N>(0), one = number<N>(1);
-    return select((x == zero) | is_nan(x), x, select(zero <= x, one, zero - one));
+    const N sign = select((x == zero) | is_nan(x), x, select(zero <= x, one, zero - one));
+    return sign * digits(magnitude(x), p - 1);
   }
   template <class N>
   CENOTE_FN N gain(N from, N to) const {
-    return power(ratio(from, to), p - 1);
+    return power(ratio(unit(from), unit(to)), p - 1);
   }
   template <class N>
   CENOTE_FN N shrink(N from, N to) const {
-    return power(ratio(from, to), p);
+    return power(ratio(unit(from), unit(to)), p);
   }
   template <class N>
   CENOTE_FN N spread(N sum) const {
@@ -467,6 +522,16 @@ struct Lp {
   }
 
  private:
+  CENOTE_FN bool simple() const { return p == 1 || p == 2; }
+  template <class N>
+  CENOTE_FN N unit(N m) const {
+    return simple() ? select((m == number<N>(0)) | is_nan(m), m, binade(m)) : m;
+  }
+  /// (m / unit(m))^exponent, 1 where both are 0 or infinite.
+  template <class N>
+  CENOTE_FN N digits(N m, double exponent) const {
+    return simple() ? power(ratio(m, unit(m)), exponent) : number<N>(1);
+  }
   template <class N>
   CENOTE_FN bool infinite() const {
     return p > static_cast<double>(std::numeric_limits<typename LaneOf<N>::type>::max());
@@ -481,6 +546,7 @@ struct Lp {
     if (exponent == 0.5) return square_root(base);
     if (exponent == 1) return base;
     if (exponent == 2) return base * base;
+    if (exponent == 3) return base * base * base;
     return exponential(number<N>(exponent) * logarithm(base));
   }
 };
