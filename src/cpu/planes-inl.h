@@ -709,9 +709,14 @@ class SweptPlanes {
             if constexpr (may_divide)
               if (divides) values[u] = values[u] / divisor;
           });
-          if (streams && left >= strip())
-            return each<U>([&](int u) CENOTE_INLINED { HWY_NAMESPACE::stream(values[u], out + u * L); });
-          if (HWY_LIKELY(left >= strip() || out + strip() <= limit))
+          if (streams && left >= L)
+            return each<U>([&](int u) CENOTE_INLINED {
+              if (HWY_LIKELY(left >= (u + 1) * L))
+                HWY_NAMESPACE::stream(values[u], out + u * L);
+              else if (left > u * L)
+                store_first(values[u], out + u * L, left - u * L);
+            });
+          if (HWY_LIKELY(left >= strip() || (!streams && out + strip() <= limit)))
             return each<U>([&](int u) CENOTE_INLINED {
               __builtin_prefetch(out + next + u * L, 1, 3);
               store(values[u], out + u * L);
