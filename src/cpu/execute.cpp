@@ -16,7 +16,8 @@ constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a t
 constexpr std::int64_t least_row = 64;            // bytes of a row that fills one
 constexpr std::int64_t most_small = 2048;         // cells of a small plane
 constexpr std::int64_t least_small = 16;          // cells of a window in it that is worth a sweep
-constexpr std::int64_t least_rows = 4;            // of a window in larger planes
+constexpr std::int64_t least_rows = 4;            // of a window in larger planes,
+constexpr std::int64_t least_wide = 256;          // and outputs of their lines
 constexpr std::int64_t swept_bytes = 256 << 10;   // of rows side by side that wait to be joined
 constexpr std::int64_t least_swept = 64;          // lanes of them: shorter runs of memory are slow
 constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
@@ -58,8 +59,9 @@ bool is_swept(const Run& run) {
                   swept_lanes(run) < std::min(layout.inner.extent, least_swept))
     return false;
   const bool small = across.n < most_small && line.n < most_small && across.n * line.n <= most_small;
+  const bool wide = across.size >= least_rows && line.out >= least_wide && run.lane_bytes >= 4;
   return algorithm.sweep == Sweep::always || algorithm.sweeps(across, false) ||
-         (across.size * line.size >= least_small && (small || (across.size >= least_rows && run.lane_bytes >= 4)));
+         (across.size * line.size >= least_small && (small || wide));
 }
 
 // Whether one kernel can make the planes of the two innermost levels: short windows over rows of lines.
