@@ -1,4 +1,5 @@
 // Every reducer on random problems, held against the reference on every SIMD target and for several thread counts.
+#include <cstring>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -201,6 +202,72 @@ TEST(WindowsThatShareARow, EqualTheReference) {
 TEST(WholePlanes, EqualTheReference) {
   for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
     check(300, [&] { equals_reference(*rc::gen::exec([&] { return draw_planes(reducer); })); });
+}
+
+/// Windows at every place of planes, of any size both ways: planes so small that several are made at a time, some that
+/// threads share, and rows of channels.
+Case draw_swept(Reducer reducer) {
+  using namespace detail;
+  const bool last = chance(40), large = chance(15);
+  const std::int64_t rows = between(2, one_of<std::int64_t>({5, 14, 40})),
+                     size = between(2, one_of<std::int64_t>({14, 90}));
+  Case c;
+  c.type = reducer == Reducer::sum || reducer == Reducer::avg
+               ? one_of<Type>({Type::f32, Type::f32, Type::f64, Type::i32, Type::i64})
+               : one_of<Type>({Type::f32, Type::f32, Type::f64, Type::u8, Type::i16, Type::u32});
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  const std::int64_t height = large ? between(100, 250) : between(1, one_of<std::int64_t>({24, 90}));
+  if (last)
+    c.shape = {between(1, 3), large ? height / 4 : height, between(1, large ? 60 : 24),
+               one_of<std::int64_t>({16, 17, 32, 64, 70, 130})};
+  else
+    c.shape = {large ? 1 : between(1, 9), height, between(1, large ? 300 : one_of<std::int64_t>({24, 120}))};
+  Window window{.size = {rows, size}, .allow_empty = true, .channels_last = last};
+  window.padding = Padding{{between(0, rows - 1), between(0, rows - 1)}, {between(0, size - 1), between(0, size - 1)}};
+  c.pooling = {.reducer = reducer, .region = window};
+  c.x = c.y = c.indices = Layout::plain(c.shape.size());
+  c.y.shift = between(0, 17);
+  return c;
+}
+
+TEST(SweptPlanes, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(60, [&] { equals_reference(*rc::gen::exec([&] { return draw_swept(reducer); })); });
+}
+
+// So many bytes that they are written past the caches, in rows that begin where a cache line does, and elsewhere.
+TEST(SweptPlanes, AreTheSameInTilesAndPastTheCaches) {
+  for (const Reducer reducer : {Reducer::max, Reducer::avg}) {
+    for (const std::int64_t columns : {512, 464, 509}) {
+      Case c;
+      c.pooling = {.reducer = reducer, .region = Window{.size = {9, 70}, .padding = Padding{{4, 4}, {30, 39}}}};
+      c.shape = {40, 450, columns};
+      c.x = c.y = Layout::plain(3);
+      Strided x(c.type, c.shape, c.x);
+      fill(x, Data::unit, 1);
+      const Plan planned = plan(c.pooling, c.type, c.shape);
+      const Result whole(planned, c, x);
+      for (const std::int64_t tile : {64, 200}) {
+        auto impl = std::make_shared<Plan::Impl>(planned.impl());
+        impl->algorithm.tile = tile;
+        EXPECT_TRUE(Result(Plan(std::move(impl)), c, x).same_bits(whole)) << name(reducer) << " " << columns;
+      }
+      const std::int64_t one = 450 * columns;
+      Case single = c;
+      single.shape = {1, 450, columns};
+      for (const std::int64_t i : {0, 39}) {
+        Strided plane(c.type, single.shape, single.x);
+        std::memcpy(plane.view().data, static_cast<const float*>(x.view().data) + i * one,
+                    static_cast<std::size_t>(one) * 4);
+        const Result alone(plan(c.pooling, c.type, single.shape), single, plane);
+        EXPECT_EQ(std::memcmp(alone.values.view().data, static_cast<const float*>(whole.values.view().data) + i * one,
+                              static_cast<std::size_t>(one) * 4),
+                  0)
+            << name(reducer) << " " << columns;
+      }
+    }
+  }
 }
 
 /// Long lines and windows of any length at every place, some of them so long that threads share a line.

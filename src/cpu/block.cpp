@@ -43,7 +43,7 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   if (run_.fused) {
     Loop beside;
     if (layout.outer_count > 0) beside = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
-    const bool whole = run_.tops.count == 1 && run_.tiles.count == 1;
+    const bool whole = run_.tops.count == 1 && run_.tiles.count == 1 && run_.inner.count == 1;
     const std::int64_t count = whole ? std::min(most, beside.extent - last_outer % beside.extent) : 1;
     planes(x, origin.y, count, beside);
     return count;

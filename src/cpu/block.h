@@ -17,6 +17,7 @@ namespace cenote::cpu {
 inline constexpr std::int64_t stage_bytes = 4096;  // states on their way out: a small part of L1
 inline constexpr std::int64_t most_folded = 8;     // rows that a kernel folds as it reads them
 inline constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
+inline constexpr std::int64_t swept_cells = 4096;  // of lines that are made as one
 inline constexpr std::int64_t least_line = 16;     // outputs that fill a pack by themselves
 
 /// The positions that outputs [begin, end) of an axis reach.
@@ -56,9 +57,18 @@ inline bool folds(const Axis& axis) {
          axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
 }
 
-/// Lanes of a row of a small plane with the padding that its windows reach, in whole packs.
-inline std::int64_t small_width(const Axis& line, std::int64_t pack) {
-  return ceil_div(line.out + line.size - 1, pack) * pack;
+/// Lanes between the rows of a plane that is swept: outputs [begin, end) of a line, and what separates lines that are
+/// made as one, or rows of lanes side by side.
+inline std::int64_t swept_pitch(const Axis& line, std::int64_t begin, std::int64_t end, std::int64_t len,
+                                std::int64_t lane_bytes) {
+  const std::int64_t pack = 64 / lane_bytes, strip = strip_bytes / lane_bytes;
+  const auto [from, to] = reach(line, begin, end);
+  const std::int64_t pad = from - (begin - line.low), outputs = end - begin;
+  const std::int64_t lanes =
+      len > 1 ? outputs * ceil_div(len, strip) * strip : std::max(pad + to - from, outputs + line.size - 1 - pad);
+  // An odd number of packs: rows that lie powers of two apart would meet in the cache.
+  const std::int64_t packs = ceil_div(lanes, pack);
+  return (packs < 16 ? packs : packs | 1) * pack;
 }
 
 /// Equal pieces of [0, n), none longer than `most`.
@@ -101,7 +111,7 @@ struct Run {
   bool staged;                // x must be converted or gathered before the kernels can read it
   bool direct;                // the outermost level's few rows are folded as they are read, without a ring
   bool fused = false;         // one kernel makes whole planes,
-  bool small = false;         // which are small,
+  bool swept = false;         // which are swept both ways,
   bool joined = false;        // or whose rows are one line
   bool fused_inside = false;  // the same of the two innermost levels of several
   Pieces inner, tiles, tops;

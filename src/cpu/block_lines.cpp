@@ -39,7 +39,7 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   call.folded = run_.direct || (run_.fused_inside && !work_ && folds(across) && along.out >= least_line);
   call.line.fold = call.folded ? across.size : 1;
   call.line.fold_step = across.dilation * loop(last_ - 1).x;
-  call.small = run_.small;
+  call.swept = run_.swept;
   call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
   call.index_size = static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)));
   // Neighbouring sweeps repeat a window's length of work.
@@ -47,12 +47,21 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
                : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
                           : plane_piece;
   std::int64_t rows = call.folded ? 0 : ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
-  if (run_.small) {
-    call.piece = small_width(along, slack_lanes());
-    const std::int64_t plane = across.n * call.piece;
-    rows = 3 * (plane + small_plane_slack) + plane_piece + across.out * along.out;
-    work_lanes_ = 24 * slack_lanes() + plane;
+  if (run_.swept) {
+    const std::int64_t width = tile_end_ - tile_begin_, strip = strip_bytes / run_.lane_bytes;
+    const std::int64_t held = std::min(across.n, 2 * across.size);
+    call.piece = swept_pitch(along, tile_begin_, tile_end_, len_, run_.lane_bytes);
+    // Of small planes, cells and states of several are in L1 together.
+    call.batch = std::max<std::int64_t>((held < across.n ? swept_cells : swept_cells / 2) / call.piece, 1);
+    // Behind the last column comes the one before it; of lines, which have none, the same row of the next plane.
+    call.out_step = len_ > 1 ? loop(last_).y : -loop(0).y * across.out;
+    rows = std::max(std::max(held, call.batch) * call.piece + strip,
+                    plane_piece + std::min(across.size, across.out) * width * len_ + strip);
+    const std::int64_t places = call.batch * call.piece;
+    work_lanes_ = places + along.size + 24 * slack_lanes();
     work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
+    call.cells = scratch_.take((places + strip + along.size) * run_.lane_bytes);
+    call.ends = scratch_.take(std::max(across.size, along.size) * strip_bytes);
   } else if (run_.joined) {
     joined_ = along;
     joined_.n *= across.n;

@@ -2,7 +2,7 @@
 // Included once per target, inside the toggle of the translation unit that includes it.
 
 #include "cpu/collect.h"
-#include "cpu/pack-inl.h"
+#include "cpu/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {

@@ -16,6 +16,10 @@ constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a t
 constexpr std::int64_t least_row = 64;            // bytes of a row that fills one
 constexpr std::int64_t most_small = 2048;         // cells of a small plane
 constexpr std::int64_t least_small = 16;          // cells of a window in it that is worth a sweep
+constexpr std::int64_t least_rows = 4;            // of a window in larger planes,
+constexpr std::int64_t least_wide = 256;          // and outputs of their lines
+constexpr std::int64_t swept_bytes = 256 << 10;   // of rows side by side that wait to be joined
+constexpr std::int64_t least_swept = 64;          // lanes of them: shorter runs of memory are slow
 constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
 
 bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
@@ -27,19 +31,37 @@ bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool stage
   return layout.axes[0].size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
 }
 
-// Whether windows lie at every place of planes that stay in L1, and are long enough for a sweep to pay.
-bool is_small(const Run& run) {
+// Lanes of rows side by side that are swept at a time: as many as leave the rows of two blocks in the cache.
+std::int64_t swept_lanes(const Run& run) {
+  const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
+  const std::int64_t strip = strip_bytes / run.lane_bytes;
+  const std::int64_t rows = std::min(across.n, 2 * across.size), most = swept_bytes / run.lane_bytes / rows / line.out;
+  return std::min(most / strip * strip, most_lanes);
+}
+
+// Whether windows lie at every place of planes, and are long enough for a sweep both ways to pay.
+bool is_swept(const Run& run) {
   const Layout& layout = run.layout;
   const Axis &across = layout.axes[0], &line = layout.axes[1];
-  const auto dense = [](const Axis& axis) { return !axis.irregular() && axis.stride == 1 && axis.dilation == 1; };
-  const Sweep sweep = run.plan.algorithm.sweep;
-  return run.kernels.small && run.plan.role == Role::value && !run.staged && layout.depth == 2 &&
-         layout.inner.extent == 1 && run.emitter.is_straight() && dense(across) && dense(line) && line.size > 1 &&
-         layout.levels[0].y == line.out && across.size > 1 && sweep != Sweep::never && across.size < most_small &&
-         line.size < most_small && across.out < most_small && line.out < most_small && across.n < most_small &&
-         across.n * small_width(line, 64 / run.lane_bytes) <= most_small && across.out * line.out <= most_small &&
-         across.low < across.size && line.low < line.size && across.n > 0 && line.n > 0 &&
-         (sweep == Sweep::always || across.size * line.size >= least_small);
+  const Algorithm& algorithm = run.plan.algorithm;
+  const auto dense = [](const Axis& axis) {
+    return !axis.irregular() && axis.stride == 1 && axis.dilation == 1 && axis.size > 1 && axis.low < axis.size &&
+           axis.n > 0 && axis.out - axis.low <= axis.n && (axis.size - 1) / 2 <= axis.n;
+  };
+  if (!run.kernels.swept || run.plan.role != Role::value || run.staged || layout.depth != 2 ||
+      !run.emitter.is_straight() || algorithm.sweep == Sweep::never || !dense(across) || !dense(line))
+    return false;
+  const bool averages = run.plan.traits.counts == Counts::divisor;
+  const bool direct = run.plan.output_type == run.plan.type && (!averages || is_float(run.plan.type));
+  const bool lines = layout.inner.extent == 1;
+  if (lines ? !direct && (layout.levels[0].y != line.out || algorithm.tile < line.out)
+            : !direct || layout.inner.extent * run.lane_bytes < least_row ||
+                  swept_lanes(run) < std::min(layout.inner.extent, least_swept))
+    return false;
+  const bool small = across.n < most_small && line.n < most_small && across.n * line.n <= most_small;
+  const bool wide = across.size >= least_rows && line.out >= least_wide && run.lane_bytes >= 4;
+  return algorithm.sweep == Sweep::always || algorithm.sweeps(across, false) ||
+         (across.size * line.size >= least_small && (small || wide));
 }
 
 // Whether one kernel can make the planes of the two innermost levels: short windows over rows of lines.
@@ -80,15 +102,15 @@ void cut(Run& run) {
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
-  run.inner = Pieces::of(layout.inner.extent, most_lanes);
-  run.tiles = Pieces::of(
-      tail.out, run.direct || run.small || run.joined || run.plan.role == Role::follower || run.plan.algorithm.tile == 0
-                    ? tail.out
-                    : run.plan.algorithm.tile);
-  if (run.fused && !run.direct && layout.inner.extent > 1)
+  const bool side_by_side = layout.inner.extent > 1;
+  run.inner = Pieces::of(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
+  const bool whole = run.direct || run.joined || (run.swept && side_by_side) || run.plan.role == Role::follower ||
+                     run.plan.algorithm.tile == 0;
+  run.tiles = Pieces::of(tail.out, whole ? tail.out : run.plan.algorithm.tile);
+  if (run.fused && !run.swept && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
-  if (run.small || run.joined) return;
+  if (run.joined) return;
   const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
   const auto split = [&](const Axis& axis) {
@@ -138,10 +160,10 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
           1};
   run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
-  run.small = is_small(run);
-  run.fused = run.small || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
+  run.swept = is_swept(run);
+  run.fused = run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
   run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);
-  run.joined = run.fused && !run.small && joins_rows(run);
+  run.joined = run.fused && !run.swept && joins_rows(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;

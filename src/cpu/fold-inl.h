@@ -11,7 +11,7 @@
 #include <hwy/highway.h>
 
 #include "cpu/kernels.h"
-#include "cpu/pack-inl.h"
+#include "cpu/storage-inl.h"
 
 #define CENOTE_REGION_BEGIN \
   HWY_BEFORE_NAMESPACE();   \

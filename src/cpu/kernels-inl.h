@@ -150,7 +150,7 @@ template <class C, class T>
 HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
   Kernels result{lines<C, T>,      rows<C, T>,     merger<C, T>(),      finish,
                  sweep_line<C, T>, joiner<C, T>(), plane_maker<C, T>(), parts};
-  result.small = makes_small<C, T>;
+  result.swept = sweeps_planes<C, T>;
   return result;
 }
 

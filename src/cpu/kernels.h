@@ -77,23 +77,27 @@ struct Planes {
   const Axis* across;               // regular, not dilated, of at most 8 rows
   bool folded;                      // those are folded as they are read, by line.fold
   std::int64_t joined;              // outputs of a row where all rows of a plane are one line, 0 elsewhere
-  bool small;                       // windows of any size at every place, in planes that stay in L1 with their padding
+  bool swept;                       // windows of any size at every place, in both directions
   std::int64_t begin, end;          // its outputs
   std::int64_t count, step;         // planes, and how far apart they lie in src
-  std::int64_t piece;               // outputs of a line that are made at a time; of small planes, lanes of a row
+  std::int64_t piece;               // outputs of a line that are made at a time; of swept planes, lanes between rows
   Finish out;                       // dst is the first plane's output `begin`, src memory for plane_stage(piece) states
   std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
   void (*finish)(const Finish&);    // null: the states of one plane are what is wanted, at out.dst
   bool direct = false;              // values are of the type that is read, and what states are after a division
   double divisor = 0;               // by this, unless it is 0
+  // Swept planes only: memory for a batch of rows of cells, and for the ends of a block.
+  void *cells = nullptr, *ends = nullptr;
+  std::int64_t batch = 0;     // rows whose lines are made at a time
+  std::int64_t out_step = 0;  // between outputs of a line
   // Winners only: writes as many numbers as indices, of so many bytes.
   void (*number)(const void* numbers, std::int64_t count, void* indices) = nullptr;
   void* indices = nullptr;
   std::int64_t index_size = 0;
 };
-inline constexpr std::int64_t plane_piece = 1024;       // pieces are multiples of this
-inline constexpr std::int64_t small_plane_slack = 128;  // lanes behind each copy of a small plane
+inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
+inline constexpr std::int64_t strip_bytes = 128;   // of each row that a sweep joins at a time, at most
 constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 
 /// What one reducer can do for one storage type.
@@ -112,7 +116,7 @@ struct Kernels {
   // `ahead` of them are wanted soon.
   void (*powers)(const void* cells, std::int64_t plane, void* powers, std::int64_t n, std::int64_t ahead,
                  const Params& params) = nullptr;
-  bool small = false;  // whether `planes` makes small ones
+  bool swept = false;  // whether `planes` sweeps them
 };
 
 /// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type or role.

@@ -10,7 +10,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "cpu/pack-inl.h"
+#include "cpu/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {

@@ -66,6 +66,8 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   const std::int64_t fits = std::max(least_tile, ring_budget / std::max<std::int64_t>(per_output, 1));
   result.tile = std::min(out, fits);
   result.scratch = saturating_product(per_output, result.tile);
+  // Planes that are swept keep the rows of two windows.
+  if (depth == 2 && result.sweeps(geometry.axes[0], false)) result.scratch = saturating_product(result.scratch, 2);
   result.reason += result.scratch <= 4 * ring_budget ? "; reduced rows wait in a ring that fits the cache"
                                                      : "; the ring of reduced rows exceeds the cache";
   return result;

@@ -166,10 +166,12 @@ struct SmoothMax {
   static constexpr int parts = 2;
   static constexpr bool integers = false, picks = false, weighs = true;
   static constexpr bool light = true, tames = true;
-  static constexpr Counts counts = Counts::padded;  // clang-format off
+  static constexpr Counts counts = Counts::padded;
   CENOTE_FN explicit SmoothMax(const Params& params)
-      : crowded(params.crowded), tame(params.tame), narrow(params.beta, params.origin), wide(params.beta, params.origin) {}
-  // clang-format on
+      : crowded(params.crowded),
+        tame(params.tame),
+        narrow(params.beta, params.origin),
+        wide(params.beta, params.origin) {}
   /// The parameters for cells of which low and high are the least and the greatest. Results come out the same, bit for
   /// bit, whether sums are tame or not.
   template <class N>

@@ -1,0 +1,82 @@
+// What makers of lines are given: lines of one shape, where their outputs go, and what to do when there is NaN.
+
+#if defined(CENOTE_CPU_LINE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_LINE_ROWS_INL_H_
+#undef CENOTE_CPU_LINE_ROWS_INL_H_
+#else
+#define CENOTE_CPU_LINE_ROWS_INL_H_
+#endif
+
+#include "cpu/fold-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+/// Where a maker writes values itself: those of its first output, or for streams those of output 0 of a line.
+template <class T>
+struct Values {
+  T* dst = nullptr;
+  double divisor = 0;
+  bool divides = false, past_caches = false;
+};
+/// Sums of integers are never divided here.
+template <class A>
+HWY_INLINE Pack<A> quotient(Pack<A> sum, Pack<A> divisor) {
+  if constexpr (std::is_floating_point_v<A>)
+    return sum / divisor;
+  else
+    return sum;
+}
+
+/// Lines of the same shape, and where the outputs of each go. Some makers fold several rows into each line of outputs,
+/// and keep the states of the last one for the next line, whose first row it is.
+template <class T, class A>
+struct Rows {
+  const T* src;
+  A* dst;
+  std::int64_t count = 1, src_row = 0, dst_row = 0;
+  std::int64_t fold = 1, fold_row = 0;
+  A* last = nullptr;                  // where the states of the last row are kept, from the first output of all on
+  bool shared = false;                // the states kept there are those of one more row, before src
+  bool doubt = false;                 // some of them may be NaN
+  std::int64_t id = 0, id_scale = 0;  // what the first row adds to its winners' numbers, and each further one
+  A* spare = nullptr;                 // memory for the states of two outputs of several packs
+  Values<T> values{};                 // instead of dst, whose steps it shares
+
+  /// Line i by itself, of all its rows.
+  HWY_INLINE Rows alone(std::int64_t i) const {
+    Rows one = *this;
+    one.src += i * src_row - shared * fold_row;
+    one.dst += i * dst_row;
+    if (values.dst) one.values.dst += i * dst_row;
+    one.count = 1;
+    one.fold += shared;
+    one.id -= shared * id_scale;
+    one.shared = false;
+    return one;
+  }
+};
+
+/// All lines, by a maker that says at which line it met NaN: those without are simpler, and the others are made anew.
+/// True if there are some.
+template <class C, class Line, class T, class A>
+HWY_INLINE bool make_rows(const Line& line, const C& carry, const Rows<T, A>& rows, std::int64_t from,
+                          std::int64_t to) {
+  bool any = false, doubt = rows.doubt;
+  for (std::int64_t row = 0;; ++row) {
+    if (HWY_LIKELY(!doubt)) row = line.make(Calm<C>::of(carry), rows, row, from, to);
+    if (HWY_LIKELY(row >= rows.count)) return any;
+    if constexpr (Calm<C>::differs) {
+      const bool met = line.make(carry, rows.alone(row), 0, from, to) == 0;
+      doubt = met && rows.last;
+      any |= met;
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
