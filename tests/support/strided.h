@@ -77,15 +77,31 @@ class Strided {
   bool untouched() const {
     return std::all_of(begin(), begin() + bytes(), [](std::byte b) { return b == sentinel; });
   }
-  /// The elements' bytes in row-major order.
+  /// The elements' bytes in row-major order; all NaN are alike, since their signs and payloads are not promised.
   std::vector<std::byte> packed() const {
     std::vector<std::byte> result;
     result.reserve(bytes());
-    for_each([&](std::int64_t at) { result.insert(result.end(), begin() + at, begin() + at + size_of(type_)); });
+    for_each([&](std::int64_t at) {
+      if (is_nan(begin() + at))
+        result.insert(result.end(), size_of(type_), std::byte{0xff});
+      else
+        result.insert(result.end(), begin() + at, begin() + at + size_of(type_));
+    });
     return result;
   }
 
  private:
+  bool is_nan(const std::byte* element) const {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, element, size_of(type_));
+    switch (type_) {
+      case Type::f16: return (bits & 0x7fff) > 0x7c00;
+      case Type::bf16: return (bits & 0x7fff) > 0x7f80;
+      case Type::f32: return (bits & 0x7fffffff) > 0x7f800000;
+      case Type::f64: return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+      default: return false;
+    }
+  }
   std::size_t bytes() const { return memory_.size() * sizeof(double); }
   const std::byte* begin() const { return reinterpret_cast<const std::byte*>(memory_.data()); }
   std::byte* begin() { return reinterpret_cast<std::byte*>(memory_.data()); }
