@@ -335,5 +335,41 @@ TEST(GradientsFromOffsets, GoWhereOffsetsSay) {
   }
 }
 
+// Windows that share at most one row carry the tangent of what wins, in one pass; winners that are found first, and
+// asked for their tangents then, must say the same, at ties, padding, infinities and NaN.
+TEST(TangentsOfWinners, AreThoseOfTheirOffsets) {
+  std::uint64_t number = 1;
+  std::vector<AnyWinners> all;
+  for (const Type type : {Type::f32, Type::f64, Type::bf16})
+    for (const std::int64_t size : {2, 3})
+      for (const std::int64_t padding : {0, 1})
+        for (const std::int64_t channels : {1, 3, 16, 24, 64, 70, 300}) {
+          const std::int64_t side = channels > 3 ? 9 : 30 + static_cast<std::int64_t>(++number * 7 % 41);
+          all.push_back({{8, side}, size, 2, padding, channels, channels > 3, type});
+        }
+  for (const AnyWinners& c : all)
+    for (const Reducer reducer : {Reducer::max, Reducer::min}) {
+      Pooling pooling = c.pooling();
+      pooling.reducer = reducer;
+      const Plan planned = plan(pooling, c.type, c.shape());
+      pooling.indices = IndexKind::offset;
+      const Plan winners = plan(pooling, c.type, c.shape());
+      for (const Data data : {Data::few, Data::unit, Data::special, Data::rare}) {
+        const Array x = drawn(c.shape(), c.type, data, ++number), dx = drawn(c.shape(), c.type, Data::unit, number);
+        for (const std::string& target : targets_under_test())
+          for (const int threads : {1, 3}) {
+            const Machine machine(target, threads);
+            const Extents& outputs = planned.output_shape();
+            Array y(c.type, outputs), offsets(*winners.index_type(), outputs), dy(c.type, outputs),
+                asked(c.type, outputs);
+            winners.run(x, y, offsets);
+            planned.jvp(x, dx, dy);
+            planned.jvp_from_offsets(offsets, dx, asked);
+            EXPECT_EQ(numbers(dy), numbers(asked)) << planned.explain() << " on " << target;
+          }
+      }
+    }
+}
+
 }  // namespace
 }  // namespace cenote::test
