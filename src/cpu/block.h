@@ -102,7 +102,7 @@ struct Ring : RowsOfStates {
 /// One run of a plan: what all blocks share.
 struct Run {
   const Plan::Impl& plan;
-  Layout layout;
+  const Layout& layout;
   const std::byte* x;
   Kernels kernels;
   Kernels sums;  // of lanes, for what is tame

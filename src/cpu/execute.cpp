@@ -129,7 +129,7 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   if (element_count(operands.y.shape) == 0) return true;
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
   const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
-  Layout layout = make_layout(plan, operands.x, operands.y, beside);
+  const Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;
   const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
