@@ -14,6 +14,13 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
 
+/// How many neighbouring taps of a window are read together: as many as windows lie apart, where that is so few that
+/// packs of cells are sorted in registers, or one.
+template <class C>
+HWY_INLINE std::int64_t taps_together(const Axis& axis) {
+  return C::inputs == 1 && axis.dilation == 1 && axis.stride > 1 && axis.stride <= 4 ? axis.stride : 1;
+}
+
 /// Cells of one line, by tap and pack of outputs.
 template <int Stride, class C, class T>
 class LineTaps {
@@ -32,13 +39,25 @@ class LineTaps {
     return carry_.cell(line_ + r * pass_.fold_step + place + j * dilation_, id(r, j),
                        [&](const T* p) CENOTE_INLINED { return load_apart<Stride>(p, stride()); });
   }
-  /// Taps 2i and 2i + 1 of windows two apart: the even and the odd elements of the same two loads.
-  HWY_INLINE State pair(std::int64_t r, std::int64_t i, std::int64_t place, std::int64_t size) const {
-    const T* p = line_ + r * pass_.fold_step + place + 2 * i;
-    const auto low = load(p).v, high = load(p + lanes<A>()).v;
-    const State even = carry_.lift(Pack<A>{hn::ConcatEven(Tag<A>(), high, low)}, id(r, 2 * i));
-    if (2 * i + 1 == size) return even;
-    return carry_.combine(even, carry_.lift(Pack<A>{hn::ConcatOdd(Tag<A>(), high, low)}, id(r, 2 * i + 1)));
+  HWY_INLINE const T* row(std::int64_t r) const { return line_ + r * pass_.fold_step; }
+  /// Of windows in row r, as many neighbouring taps as they lie apart, from Apart * i on: all come from the same loads.
+  template <int Apart>
+  HWY_INLINE State group(const T* window, std::int64_t r, std::int64_t i, std::int64_t size) const {
+    const T* p = window + Apart * i;
+    Pack<A> phases[Apart];
+    if constexpr (Apart == 2) {
+      const auto low = load(p).v, high = load(p + lanes<A>()).v;
+      phases[0].v = hn::ConcatEven(Tag<A>(), high, low);
+      phases[1].v = hn::ConcatOdd(Tag<A>(), high, low);
+    } else {
+      load_woven<Apart>(p, phases);
+    }
+    State state = carry_.lift(phases[0], id(r, Apart * i));
+    each<Apart - 1>([&](int q) CENOTE_INLINED {
+      const std::int64_t j = Apart * i + q + 1;
+      if (j < size) state = carry_.combine(state, carry_.lift(phases[q + 1], id(r, j)));
+    });
+    return state;
   }
   /// As `whole`, where lanes outside the line are nothing.
   HWY_INLINE State part(std::int64_t r, std::int64_t j, std::int64_t place, const Cut<Stride, T>& cut) const {
@@ -92,18 +111,49 @@ class BorderPack {
     const std::int64_t size = pass.axis->size;
     const auto tap = [&](std::int64_t r, std::int64_t j, int)
                          CENOTE_INLINED { return taps.part(r, j, place_, cuts_[j]); };
-    // In pairs where whole packs are: bits must not depend on where a line is cut.
-    const auto pair = [&](std::int64_t r, std::int64_t i, int u) CENOTE_INLINED {
-      return 2 * i + 1 == size ? tap(r, 2 * i, u) : carry.combine(tap(r, 2 * i, u), tap(r, 2 * i + 1, u));
+    // In groups where whole packs are: bits must not depend on where a line is cut.
+    const std::int64_t together = taps_together<C>(*pass.axis);
+    if constexpr (copies)
+      if (together == 3 ? make_copied<3>(carry, pass, taps, dst)
+                        : together == 4 && make_copied<4>(carry, pass, taps, dst))
+        return;
+    const auto group = [&](std::int64_t r, std::int64_t i, int u) CENOTE_INLINED {
+      auto cells = tap(r, i * together, u);
+      for (std::int64_t j = i * together + 1; j < HWY_MIN((i + 1) * together, size); ++j)
+        cells = carry.combine(cells, tap(r, j, u));
+      return cells;
     };
-    if (Stride == 2 && C::inputs == 1 && pass.axis->dilation == 1)
-      fold_rows<1>(carry, pass.fold, (size + 1) / 2, pair, state);
-    else
-      fold_rows<1>(carry, pass.fold, size, tap, state);
+    fold_rows<1>(carry, pass.fold, (size + together - 1) / together, group, state);
     carry.store_state(state[0], dst, pass.dst_plane);
   }
 
  private:
+  /// Whether cells are better copied than picked one by one, with what is nothing around them.
+  static constexpr bool copies = Stride == 3 && C::has_neutral && C::inputs == 1 && std::is_same_v<T, Lane<T>>;
+
+  template <int Apart>
+  HWY_INLINE bool make_copied(const C& carry, const Pass& pass, const LineTaps<Stride, C, T>& taps, T* dst) const {
+    const std::int64_t size = pass.axis->size, groups = (size + Apart - 1) / Apart;
+    constexpr std::int64_t L = static_cast<std::int64_t>(hn::MaxLanes(Tag<T>()));
+    constexpr std::int64_t pitch = (Apart + (2 * group_cells + L - 1) / L) * L;
+    const std::int64_t first = HWY_MIN(HWY_MAX(-place_, 0), pitch);
+    const std::int64_t last = HWY_MAX(HWY_MIN(pass.axis->n - place_, pitch), first);
+    T cells[group_cells * pitch];
+    for (std::int64_t r = 0; r < pass.fold; ++r) {
+      T* const to = cells + r * pitch;
+      for (std::int64_t i = 0; i < pitch; i += L) store(broadcast<T>(C::template neutral<T>()), to + i);
+      std::copy(taps.row(r) + place_ + first, taps.row(r) + place_ + last, to + first);
+    }
+    typename C::State state[1];
+    fold_rows<1>(
+        carry, pass.fold, groups,
+        [&](std::int64_t r, std::int64_t i, int)
+            CENOTE_INLINED { return taps.template group<Apart>(cells + r * pitch, r, i, size); },
+        state);
+    carry.store_state(state[0], dst, pass.dst_plane);
+    return true;
+  }
+
   std::int64_t place_ = 0;
   Cut<Stride, T> cuts_[group_cells];
 };
@@ -129,16 +179,19 @@ HWY_INLINE void whole_packs(const C& carry, const Pass& pass, const LineTaps<Str
   const std::int64_t place = taps.start(o), size = pass.axis->size, L = lanes<A>();
   const auto at = [&](int u) CENOTE_INLINED { return place + u * L * taps.stride(); };
   const auto tap = [&](std::int64_t r, std::int64_t j, int u) CENOTE_INLINED { return taps.whole(r, j, at(u)); };
-  if constexpr (Stride == 2 && C::inputs == 1) {
-    const auto pair = [&](std::int64_t r, std::int64_t i, int u)
-                          CENOTE_INLINED { return taps.pair(r, i, at(u), size); };
-    if (pass.axis->dilation == 1)
-      fold_rows<Packs>(carry, pass.fold, (size + 1) / 2, pair, state);
-    else
-      fold_rows<Packs>(carry, pass.fold, size, tap, state);
-  } else {
-    fold_rows<Packs>(carry, pass.fold, size, tap, state);
-  }
+  const std::int64_t together = taps_together<C>(*pass.axis);
+  const auto by_groups = [&]<int Apart>(std::integral_constant<int, Apart>) CENOTE_INLINED {
+    if (together != Apart) return false;
+    const auto group = [&](std::int64_t r, std::int64_t i, int u)
+                           CENOTE_INLINED { return taps.template group<Apart>(taps.row(r) + at(u), r, i, size); };
+    fold_rows<Packs>(carry, pass.fold, (size + Apart - 1) / Apart, group, state);
+    return true;
+  };
+  bool done = false;
+  if constexpr (C::inputs == 1 && Stride == 2) done = by_groups(std::integral_constant<int, 2>());
+  if constexpr (C::inputs == 1 && Stride == 3)
+    done = by_groups(std::integral_constant<int, 3>()) || by_groups(std::integral_constant<int, 4>());
+  if (!done) fold_rows<Packs>(carry, pass.fold, size, tap, state);
   each<Packs>([&](int u) CENOTE_INLINED { carry.store_state(state[u], dst + u * L, pass.dst_plane); });
 }
 
@@ -167,10 +220,12 @@ class RegularLine {
       : carry_(carry), pass_(pass), L_(lanes<A>()), begin_(pass.begin), end_(pass.end) {
     const Axis& axis = *pass.axis;
     auto [inside, outside] = axis.interior();
-    // A stride of 2 reads in pairs: the last interior output may have no pair within the line.
-    const std::int64_t reach =
-        C::inputs == 1 && axis.dilation == 1 ? (axis.size + 1) / 2 * 2 : (axis.size - 1) * axis.dilation + 2;
-    if (Stride == 2 && outside > inside && (outside - 1) * 2 - axis.low + reach > axis.n) --outside;
+    // Groups of taps are read as a whole, and single ones in pairs with a stride of 2: the last interior output may
+    // have none within the line.
+    const std::int64_t together = taps_together<C>(axis);
+    const std::int64_t reach = together > 1 ? (axis.size + together - 1) / together * together
+                                            : (axis.size - 1) * axis.dilation + (Stride == 2 ? 2 : 1);
+    if (outside > inside && (outside - 1) * axis.stride - axis.low + reach > axis.n) --outside;
     outside = HWY_MIN(outside, end_);
     if (inside >= outside) inside = outside = end_;
     // Outputs [begin, first) and from `high` on may reach over an end. Others come in whole packs, the last of which
@@ -296,7 +351,7 @@ class RegularLine {
     return row;
   }
   HWY_NOINLINE void make(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
-    constexpr int U = packs_in_flight<C>();
+    constexpr int U = Stride < 3 ? packs_in_flight<C>() : 1;
     const std::int64_t L = L_, first = HWY_MAX(from, first_), whole = HWY_MIN(rest_, to), high = HWY_MAX(high_, first);
     for (std::int64_t row = 0; row < rows.count; ++row) {
       const T* line = rows.src + row * rows.src_row;

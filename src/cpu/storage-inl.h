@@ -165,6 +165,26 @@ HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride) {
   }
 }
 
+/// Cells that lie Stride apart, 3 or 4: phases[i] are those from p[i] on. As many packs as there are phases are read.
+template <int Stride, class T>
+HWY_INLINE void load_woven(const T* p, Pack<Lane<T>> (&phases)[Stride]) {
+  constexpr bool half = !std::is_same_v<T, Lane<T>>;
+  using Stored = std::conditional_t<half, std::uint16_t, T>;
+  const hn::Rebind<Stored, Tag<Lane<T>>> tag;
+  const auto* from = reinterpret_cast<const Stored*>(p);
+  hn::Vec<decltype(tag)> v[4];
+  if constexpr (Stride == 3)
+    hn::LoadInterleaved3(tag, from, v[0], v[1], v[2]);
+  else
+    hn::LoadInterleaved4(tag, from, v[0], v[1], v[2], v[3]);
+  for (int i = 0; i < Stride; ++i) {
+    if constexpr (half)
+      phases[i] = widen(v[i], T{});
+    else
+      phases[i].v = v[i];
+  }
+}
+
 /// Some lanes of load_apart, those before `from` and from `to` on being outside.
 template <int Stride, class T>
 struct Cut {
