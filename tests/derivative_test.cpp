@@ -371,5 +371,39 @@ TEST(TangentsOfWinners, AreThoseOfTheirOffsets) {
     }
 }
 
+TEST(TangentsOfWinners, AreMadeOnWideLinesWithAnyThreads) {
+  for (const std::int64_t columns : {16000, 16380, 16382})
+    for (const int threads : {1, 2, 5}) {
+      const Machine machine(targets_under_test().back(), threads);
+      Pooling pooling{.reducer = Reducer::max, .region = Window{.size = {2, 2}, .stride = 2}};
+      const Extents shape{8, columns};
+      const Plan planned = plan(pooling, Type::f32, shape);
+      pooling.indices = IndexKind::offset;
+      const Plan winners = plan(pooling, Type::f32, shape);
+      const Array x = drawn(shape, Type::f32, Data::unit, 1), dx = drawn(shape, Type::f32, Data::unit, 2);
+      Array y(Type::f32, planned.output_shape()), offsets(*winners.index_type(), planned.output_shape());
+      Array dy = drawn(planned.output_shape(), Type::f32, Data::few, 3), asked(Type::f32, planned.output_shape());
+      winners.run(x, y, offsets);
+      planned.jvp(x, dx, dy);
+      planned.jvp_from_offsets(offsets, dx, asked);
+      EXPECT_EQ(numbers(dy), numbers(asked)) << columns << " columns, " << threads << " threads";
+    }
+}
+
+TEST(TangentsOfWinners, AreZeroWhereAWindowHasNoCell) {
+  const Window window{.size = {2}, .stride = 2, .padding = 1, .allow_empty = true};
+  const Pooling pooling{.reducer = Reducer::max, .region = window};
+  const std::vector<float> cells(20, 9);
+  for (const Extents& shape : {Extents{0}, Extents{5, 0}}) {
+    const Plan planned = plan(pooling, Type::f32, shape);
+    Extents strides = row_major_strides(shape);
+    if (shape.size() == 2) strides[0] = 2;
+    const View x(cells.data() + 1, Type::f32, shape, strides), dx(cells.data() + 11, Type::f32, shape, strides);
+    Array dy = drawn(planned.output_shape(), Type::f32, Data::unit, 1);
+    planned.jvp(x, dx, dy);
+    for (const double slope : numbers(dy)) EXPECT_EQ(slope, 0);
+  }
+}
+
 }  // namespace
 }  // namespace cenote::test

@@ -237,6 +237,28 @@ TEST(SweptPlanes, EqualTheReference) {
 }
 
 // So many bytes that they are written past the caches, in rows that begin where a cache line does, and elsewhere.
+// However many channels are worked on together, one that is left over is a channel and no line.
+TEST(SweptPlanes, TakeEveryChannelByItself) {
+  const Window window{.size = {16, 16}, .padding = Padding{{8, 7}, {8, 7}}, .channels_last = true};
+  const Pooling pooling{.reducer = Reducer::max, .region = window};
+  for (const std::int64_t channels : {4033, 4161}) {
+    const Extents shape{20, 20, channels};
+    Strided x(Type::f32, shape, Layout::plain(3));
+    fill(x, Data::unit, 1);
+    const Array all = pool(std::as_const(x).view(), pooling);
+    const auto values = all.values<float>();
+    for (const std::int64_t channel : {std::int64_t{0}, channels - 2, channels - 1}) {
+      const View from = std::as_const(x).view();
+      const View one(static_cast<const float*>(from.data) + channel, Type::f32, {20, 20, 1}, from.strides);
+      const Array alone = pool(one, pooling);
+      for (std::size_t i = 0; i < 400; ++i)
+        ASSERT_EQ(alone.values<float>()[i],
+                  values[i * static_cast<std::size_t>(channels) + static_cast<std::size_t>(channel)])
+            << "channel " << channel << " of " << channels << " at " << i;
+    }
+  }
+}
+
 TEST(SweptPlanes, AreTheSameInTilesAndPastTheCaches) {
   for (const Reducer reducer : {Reducer::max, Reducer::avg}) {
     for (const std::int64_t columns : {512, 464, 509}) {

@@ -78,6 +78,13 @@ struct Pieces {
     const std::int64_t count = std::max<std::int64_t>(1, ceil_div(n, std::max<std::int64_t>(most, 1)));
     return {n, count, ceil_div(n, count)};
   }
+  /// Rows of channels: never a single one, unless there is but one, since that would be taken for a line.
+  static Pieces of_rows(std::int64_t n, std::int64_t most) {
+    Pieces pieces = of(n, most);
+    while (n > 1 && pieces.length > 1 && n % pieces.length == 1) ++pieces.length;
+    pieces.count = std::max<std::int64_t>(1, ceil_div(n, std::max<std::int64_t>(pieces.length, 1)));
+    return pieces;
+  }
   std::int64_t begin(std::int64_t i) const { return std::min(n, i * length); }
   std::int64_t end(std::int64_t i) const { return std::min(n, (i + 1) * length); }
 };

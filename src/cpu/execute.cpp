@@ -92,7 +92,7 @@ bool follows(const Run& run) {
   const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
   if (across.size > across.stride + 1) return false;
   if (run.layout.inner.extent > 1) return true;
-  return line.stride == 2 && (line.size == 2 || line.size == 3) && line.dilation == 1 && line.low < 2 &&
+  return line.stride == 2 && (line.size == 2 || line.size == 3) && line.dilation == 1 && line.low < 2 && line.n > 0 &&
          (line.out - 1) * 2 - line.low < line.n && line.out <= tile_lanes;
 }
 
@@ -103,7 +103,7 @@ void cut(Run& run) {
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   const bool side_by_side = layout.inner.extent > 1;
-  run.inner = Pieces::of(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
+  run.inner = Pieces::of_rows(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
   const bool whole = run.direct || run.joined || (run.swept && side_by_side) || run.plan.role == Role::follower ||
                      run.plan.algorithm.tile == 0;
   run.tiles = Pieces::of(tail.out, whole ? tail.out : run.plan.algorithm.tile);
@@ -120,7 +120,8 @@ void cut(Run& run) {
     return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
   };
   if (have() < wanted) run.tops = split(top);
-  if (have() < wanted && run.direct) run.tiles = split(tail);
+  // Followers along lines have no maker that begins anywhere.
+  if (have() < wanted && run.direct && run.plan.role != Role::follower) run.tiles = split(tail);
 }
 
 }  // namespace
