@@ -37,6 +37,7 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
   const std::byte* x = run_.x + origin.x * run_.read_bytes;
   beside_ = origin.beside;
+  y_ = origin.y;
   params_ = run_.plan.params;
   kernels_ = &run_.kernels;
   staged_ = run_.staged;
@@ -240,7 +241,7 @@ void Block::top_level(const std::byte* x) {
   ring.clear();
   for (std::int64_t o = begin_; o < end_; o += ring.outputs) {
     const std::int64_t stop = std::min(end_, o + ring.outputs);
-    if (row * (stop - o) <= stage_lanes_) {
+    if (row * (stop - o) <= stage_lanes_ && !run_.ends_with_planes) {
       // Reading goes on between merges: memory would idle while many rows are merged at once.
       for (std::int64_t i = o; i < stop; i += ring.together) {
         const std::int64_t until = std::min(stop, i + ring.together);
@@ -251,6 +252,7 @@ void Block::top_level(const std::byte* x) {
       continue;
     }
     for (std::int64_t i = o; i < stop; ++i) {
+      if (end_with_plane(x, i)) continue;
       fill(0, x, i, i + 1);
       for (std::int64_t c = 0; c < row; c += width) {
         const std::int64_t until = std::min(row, c + width);
@@ -259,6 +261,33 @@ void Block::top_level(const std::byte* x) {
       }
     }
   }
+}
+
+bool Block::end_with_plane(const std::byte* x, std::int64_t o) {
+  const Axis& a = axis(0);
+  Ring& ring = rings_[0];
+  const auto [from, to] = reach(a, o, o + 1);
+  if (!run_.ends_with_planes || from == to || (ring.carries && ring.reached >= to)) return false;
+  fill(0, x, o, o + 1, 1);
+  const auto row = [&](std::int64_t p) { return ring.base + ring.slot(p) * ring.stride * run_.lane_bytes; };
+  Planes call = inside_;
+  call.line.src = x + (to - 1) * loop(0).x * run_.read_bytes;
+  const std::int64_t y = y_ + o * loop(0).y + tile_begin_ * loop(last_).y;
+  call.out = run_.emitter.straight(
+      static_cast<std::byte*>(call.ring) + run_.kernels.parts * call.line.dst_plane * run_.lane_bytes, y);
+  call.out_row = loop(last_ - 1).y;
+  call.finish = run_.emitter.finisher();
+  for (std::int64_t p = from; p + 1 < to; ++p) call.before[call.joins++] = row(p);
+  if (ring.carries) {
+    call.keep = row(to - 1);
+    ring.held[ring.slot(to - 1)] = to - 1;
+    ring.reached = to;
+  }
+  const bool averages = run_.plan.traits.counts == Counts::divisor;
+  call.direct = call.joins == 0 && !call.keep && run_.plan.output_type == run_.plan.type;
+  call.divisor = averages ? call.out.count : 0;
+  run_.kernels.planes(call);
+  return true;
 }
 
 void Block::level(int l, const std::byte* x, std::byte* dst, std::int64_t plane) {
@@ -277,12 +306,13 @@ void Block::level(int l, const std::byte* x, std::byte* dst, std::int64_t plane)
   }
 }
 
-void Block::fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end) {
+void Block::fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end, std::int64_t but) {
   const Axis& a = axis(l);
   Ring& ring = rings_[static_cast<std::size_t>(l)];
   if (!ring.carries) ring.origin = std::clamp<std::int64_t>(begin * a.stride - a.low, 0, a.n);
-  const auto [from, to] = reach(a, begin, end);
-  if (from == to) return;
+  const auto [from, all] = reach(a, begin, end);
+  const std::int64_t to = all - but;
+  if (from >= to) return;
   // Only where windows begin in order: those of a dilated transposed axis do not.
   if (ring.carries && !a.irregular()) ring.approach(from);
   if (a.irregular()) return make(l, x, from, to);
@@ -295,7 +325,7 @@ void Block::fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end
   for (std::int64_t o = begin; o < end; ++o) {
     const Axis::Span span = a.span(o);
     if (a.dilation == 1)
-      make(l, x, span.first, span.first + span.count);
+      make(l, x, span.first, span.first + span.count - but);
     else
       for (std::int64_t j = 0; j < span.count; ++j)
         make(l, x, span.first + j * a.dilation, span.first + j * a.dilation + 1);

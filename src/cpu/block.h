@@ -15,7 +15,6 @@
 namespace cenote::cpu {
 
 inline constexpr std::int64_t stage_bytes = 4096;  // states on their way out: a small part of L1
-inline constexpr std::int64_t most_folded = 8;     // rows that a kernel folds as it reads them
 inline constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
 inline constexpr std::int64_t swept_cells = 4096;  // of lines that are made as one
 inline constexpr std::int64_t least_line = 16;     // outputs that fill a pack by themselves
@@ -50,9 +49,10 @@ inline Axis phase_of(const Axis& axis, std::int64_t first) {
   return result;
 }
 
-/// Whether windows are few whole rows that no other window shares.
-inline bool folds(const Axis& axis) {
-  return !axis.irregular() && axis.size <= most_folded && axis.low == 0 &&
+/// Whether windows are few whole rows that no other window shares. Lines must be short for that: memory is fast in its
+/// own order only.
+inline bool folds(const Axis& axis, std::int64_t line_bytes) {
+  return !axis.irregular() && (axis.size == 1 || line_bytes < least_apart) && axis.size <= most_folded && axis.low == 0 &&
          (axis.size - 1) * axis.dilation < axis.stride &&
          axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
 }
@@ -120,7 +120,8 @@ struct Run {
   bool fused = false;         // one kernel makes whole planes,
   bool swept = false;         // which are swept both ways,
   bool joined = false;        // or whose rows are one line
-  bool fused_inside = false;  // the same of the two innermost levels of several
+  bool fused_inside = false;  // the same of the two innermost levels of several,
+  bool ends_with_planes = false;  // of which the last that a window holds is written as it is made
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -163,10 +164,12 @@ class Block {
   /// Both levels at once: reduced straight into the stage, several rows at a time where they are short.
   void batch(const std::byte* x);
   void top_level(const std::byte* x);
+  /// One output of the outermost level, whose last plane is written as it is made; says whether it could be.
+  bool end_with_plane(const std::byte* x, std::int64_t o);
   /// All outputs of level l and those inside it, for one position of the levels outside.
   void level(int l, const std::byte* x, std::byte* dst, std::int64_t plane);
-  /// Makes the rows of level l that outputs [begin, end) need and that the ring does not hold.
-  void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end);
+  /// Makes the rows of level l that outputs [begin, end) need and that the ring does not hold, but the last few.
+  void fill(int l, const std::byte* x, std::int64_t begin, std::int64_t end, std::int64_t but = 0);
   /// Makes the rows of positions [from, to) that are not there, as many at a time as lie side by side in the ring.
   void make(int l, const std::byte* x, std::int64_t from, std::int64_t to);
   /// Asks memory for what the tile needs of one more row.
@@ -205,6 +208,7 @@ class Block {
   bool nan_ = false;  // some cell of this block may be NaN
   Planes inside_{};   // where one kernel makes the planes of the two innermost levels
   Axis joined_{};     // all rows of a plane
+  std::int64_t y_ = 0;  // where the outputs of this block's outer index begin
   Emitter::Block emit_;
 };
 

@@ -36,7 +36,8 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   Planes call{};
   call.line = first_pass_of(x, 1, loop(last_ - 1).x, tile_begin_, tile_end_, nullptr, 0, 0);
   call.across = &across;
-  call.folded = run_.direct || (run_.fused_inside && !work_ && folds(across) && along.out >= least_line);
+  call.folded = run_.direct || (run_.fused_inside && !work_ && along.out >= least_line &&
+                                folds(across, len_ > 1 ? 0 : along.n * run_.read_bytes));
   call.line.fold = call.folded ? across.size : 1;
   call.line.fold_step = across.dilation * loop(last_ - 1).x;
   call.swept = run_.swept;

@@ -25,9 +25,10 @@ constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by si
 bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
 
 // Whether the few rows of a window that no other shares are folded as they are read.
-bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool staged) {
-  if (!folds(layout.axes[0]) || layout.depth != 2) return false;
-  const bool narrow = layout.inner.extent == 1 && layout.axes[1].out < least_line;
+bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool staged, std::int64_t read_bytes) {
+  const bool lines = layout.inner.extent == 1;
+  if (layout.depth != 2 || !folds(layout.axes[0], lines ? layout.axes[1].n * read_bytes : 0)) return false;
+  const bool narrow = lines && layout.axes[1].out < least_line;
   return layout.axes[0].size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
 }
 
@@ -150,7 +151,8 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
           static_cast<std::int64_t>(size_of(plan.type)),
           operands.x_plane,
           staged,
-          folds_directly(plan.algorithm, layout, staged),
+          folds_directly(plan.algorithm, layout, staged, static_cast<std::int64_t>(size_of(plan.type))),
+          false,
           false,
           false,
           false,
@@ -164,6 +166,9 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   run.swept = is_swept(run);
   run.fused = run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
   run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);
+  const Axis& top = layout.axes[0];
+  run.ends_with_planes = run.fused_inside && layout.depth == 3 && run.emitter.is_straight() && !top.irregular() &&
+                         top.dilation == 1 && top.size <= most_folded && !plan.algorithm.sweeps(top, false);
   run.joined = run.fused && !run.swept && joins_rows(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);

@@ -70,11 +70,13 @@ struct Finish {
   Params params;
 };
 
+inline constexpr std::int64_t most_folded = 8;  // rows that a kernel folds as it reads them
+
 /// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
 struct Planes {
   Pass line;                        // one row; src is the first plane's row 0; dst_plane holds for ring and out.src
   void* ring;                       // memory for rows
-  const Axis* across;               // regular, not dilated, of at most 8 rows
+  const Axis* across;               // regular, not dilated, of at most most_folded rows
   bool folded;                      // those are folded as they are read, by line.fold
   std::int64_t joined;              // outputs of a row where all rows of a plane are one line, 0 elsewhere
   bool swept;                       // windows of any size at every place, in both directions
@@ -85,6 +87,11 @@ struct Planes {
   std::int64_t out_size;            // bytes of an output
   std::int64_t out_row, out_plane;  // between rows and between planes of outputs
   void (*finish)(const Finish&);    // null: the states of one plane are what is wanted, at out.dst
+  // Of one plane: the states of those before it, which its own are joined to, and where these go as they are, if that
+  // is wanted.
+  int joins = 0;
+  const void* before[most_folded - 1];
+  void* keep = nullptr;
   bool direct = false;              // values are of the type that is read, and what states are after a division
   double divisor = 0;               // by this, unless it is 0
   // Swept planes only: memory for a batch of rows of cells, and for the ends of a block.
@@ -97,6 +104,7 @@ struct Planes {
   std::int64_t index_size = 0;
 };
 inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
+inline constexpr std::int64_t least_apart = 256;   // bytes of lines that are better read one after the other
 inline constexpr std::int64_t strip_bytes = 128;   // of each row that a sweep joins at a time, at most
 constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 

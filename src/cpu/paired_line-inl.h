@@ -48,11 +48,16 @@ class PairedLine {
   template <class Q>
   HWY_NOINLINE std::int64_t make(const Q& carry, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                  std::int64_t to) const {
-    if (pass_.axis->low == 1) return make_from<1, false>(carry, rows, row, from, to);
-    if constexpr (C::is_winner)
-      if (!rows.last && to - from >= L_ && 2 * to <= pass_.axis->n)
-        return make_from<0, true>(carry, rows, row, from, to);
-    return make_from<0, false>(carry, rows, row, from, to);
+    const bool three = pass_.axis->size == 3;
+    if (pass_.axis->low == 1)
+      return three ? make_from<1, true, false>(carry, rows, row, from, to)
+                   : make_from<1, false, false>(carry, rows, row, from, to);
+    const bool near = rows.fold_row * std::int64_t{sizeof(T)} < cpu::least_apart;
+    if (near && !rows.last && to - from >= L_ && 2 * to + three <= pass_.axis->n)
+      return three ? make_from<0, true, true>(carry, rows, row, from, to)
+                   : make_from<0, false, true>(carry, rows, row, from, to);
+    return three ? make_from<0, true, false>(carry, rows, row, from, to)
+                 : make_from<0, false, false>(carry, rows, row, from, to);
   }
 
  private:
@@ -61,7 +66,7 @@ class PairedLine {
   }
 
   /// `Together`: windows share no row and lie inside, so that rows are folded in registers.
-  template <int Low, bool Together, class Q>
+  template <int Low, bool Three, bool Together, class Q>
   HWY_INLINE std::int64_t make_from(const Q& like, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                     std::int64_t to) const {
     // Copies, since a stored pack might alias the originals.
@@ -69,7 +74,6 @@ class PairedLine {
     const Rows<T, A> all = rows;
     const std::int64_t L = L_, n = pass_.axis->n, scale = pass_.id_scale, plane = pass_.dst_plane;
     const std::int64_t cut = HWY_MIN(cut_, to), begin = pass_.begin;
-    const bool three = pass_.axis->size == 3;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     constexpr bool follows = C::inputs == 2;
     NanWatch<A> watch;
@@ -98,7 +102,7 @@ class PairedLine {
         before = now.odd;
         return use(first, now.even, now.odd);
       } else {
-        if (!three) return use(now.even, now.odd, nothing);
+        if constexpr (!Three) return use(now.even, now.odd, nothing);
         const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : outside(line + n - 1);
         if constexpr (Calm<C>::differs)
           if (!follows || &before == &left) watch.add(after, after);
@@ -113,11 +117,11 @@ class PairedLine {
           return with_taps(line + carry.src_plane, o, left_tangents, read,
                            [&](Pack<A> da, Pack<A> db, Pack<A> dc) CENOTE_INLINED {
                              const State state = carry.combine(pair.lift(a, da), pair.lift(b, db));
-                             return three ? carry.combine(state, pair.lift(c, dc)) : state;
+                             return Three ? carry.combine(state, pair.lift(c, dc)) : state;
                            });
         } else {
           State state = carry.combine(carry.lift(a, 0), carry.lift(b, scale));
-          if (three) state = carry.combine(state, carry.lift(c, 2 * scale));
+          if constexpr (Three) state = carry.combine(state, carry.lift(c, 2 * scale));
           return Low == 1 && o == 0 ? carry.without_first(state, scale) : state;
         }
       });
@@ -146,13 +150,6 @@ class PairedLine {
         const A* before = r > 0 ? dst : all.shared ? last_states : nullptr;
         A* const after = r + 1 == all.fold ? last_states : nullptr;
         const std::int64_t id = all.id + r * all.id_scale;
-        const auto make_pack = [&](std::int64_t o, const auto& read) CENOTE_INLINED {
-          const State cells = window(line, o, read);
-          State state = carry.behind(cells, id);
-          if (before) state = carry.combine(carry.load_state(before + (o - from), plane, 0), state);
-          carry.store_state(state, dst + (o - from), plane);
-          if (after) carry.store_state(cells, after + (o - from), plane);
-        };
         if constexpr (Low == 1) {
           const auto first = [&](const T* p)
                                  CENOTE_INLINED { return from > 0 ? load_every(p + 2 * from - 1) : outside(p); };
@@ -160,9 +157,28 @@ class PairedLine {
           if constexpr (follows) left_tangents = first(line + carry.src_plane);
           if constexpr (Calm<C>::differs) watch.add(left, left);
         }
-        std::int64_t o = from;
-        for (; o < cut; o += L) make_pack(o, inside);
-        if (o < to) make_pack(o, at_end);
+        // What is known of a row before it is made is not asked at every pack.
+        const auto make_row = [&](auto joins, auto keeps) CENOTE_INLINED {
+          const auto make_pack = [&](std::int64_t o, const auto& read) CENOTE_INLINED {
+            const State cells = window(line, o, read);
+            State state = carry.behind(cells, id);
+            if (joins) state = carry.combine(carry.load_state(before + (o - from), plane, 0), state);
+            carry.store_state(state, dst + (o - from), plane);
+            if (keeps) carry.store_state(cells, after + (o - from), plane);
+          };
+          std::int64_t o = from;
+          for (; o < cut; o += L) make_pack(o, inside);
+          if (o < to) make_pack(o, at_end);
+        };
+        constexpr bool common = Q::is_calm || !Calm<C>::differs;
+        if (common && before && after)
+          make_row(std::bool_constant<common>(), std::bool_constant<common>());
+        else if (common && before)
+          make_row(std::bool_constant<common>(), std::false_type());
+        else if (common && !after)
+          make_row(std::false_type(), std::false_type());
+        else
+          make_row(before != nullptr, after != nullptr);
       }
       if (HWY_UNLIKELY(watch.any())) break;
     }

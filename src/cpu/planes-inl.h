@@ -20,6 +20,14 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
 
+/// What joins planes, where states are of one part.
+template <class C>
+constexpr auto joiner() -> typename Outlet<typename LaneOf<typename C::N>::type>::Join {
+  if constexpr (requires(typename C::State state) { state.part[0]; })
+    if constexpr (sizeof(typename C::State) == sizeof(typename C::N)) return join_planes<C>;
+  return nullptr;
+}
+
 /// Rows of a ring.
 template <class A>
 struct RingRows {
@@ -103,22 +111,21 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
                       (across.out - 1) * across.stride + across.size <= across.n;
   const std::int64_t pitch = joined ? width : (width + 127) / 64 * 64 + 16, held_rows = joined ? across.n : across.size;
   const auto slots = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(held_rows)));
-  const std::int64_t piece = call.piece, least_written = cpu::plane_piece;
-  const std::int64_t together = folded && !apart ? piece / width + 1 : 1;
+  const std::int64_t piece = call.piece;
+  const std::int64_t together = folded && !apart ? Outlet<A>::least_written() / width + 1 : 1;
   const std::int64_t plane = call.line.dst_plane, row_id = call.line.fold_id_scale;
   A* const ring = static_cast<A*>(call.ring);
-  Outlet<A> outlet(call);
-  const bool raw = call.finish == nullptr;
+  Outlet<A> outlet(call, joiner<C>());
   bool writes = false;
   if constexpr (requires { make.writes(); })
     writes = folded && call.direct && (width >= least_direct || !call.line.work) && make.writes();
-  A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
+  A* const stage = outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
-    if (!raw) held = outlet.go_on(held, dst);
+    held = outlet.go_on(held, dst);
     std::int64_t made = 0, nan = -1;  // rows, and the last that may hold NaN
     if (joined) {
       if (make(Rows<T, A>{src, ring}, begin, end)) nan = across.n;
@@ -128,12 +135,12 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
                 : merge_all(carry, ring, width, across, plane, stage + held);
         held += across.out * width;
         any_nan |= nan >= 0;
-        if (held >= least_written && !raw) held = outlet.write_lines(held);
+        held = outlet.pass_on(held);
         continue;
       }
     }
     for (std::int64_t o = call.begin, rows = 1; o < call.end; o += rows) {
-      if (apart && !raw) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
+      if (apart) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
       const std::int64_t start = o * across.stride - across.low;
       const std::int64_t first = HWY_MAX(start, 0), last = HWY_MIN(start + across.size, across.n);
       if (folded)
@@ -157,7 +164,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
           continue;
         }
       for (std::int64_t from = 0; from < width;) {
-        const std::int64_t until = width - from < 2 * piece ? width : from + piece;
+        const std::int64_t until = width - from <= 2 * piece ? width : from + piece;
         A* states = stage + held;
         const RingRows<A> kept_rows{ring + from, pitch, slots, plane, (first - start) * row_id, row_id};
         if (folded)
@@ -170,13 +177,13 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
         else
           merge_ring(calm, kept_rows, first, last - first, until - from, states);
         held += rows * (until - from);
-        if (held >= least_written && !raw) held = outlet.write_lines(held);
+        held = outlet.pass_on(held);
         from = until;
       }
     }
     any_nan |= nan >= 0;
   }
-  if (!raw) outlet.go_on(held, nullptr);
+  outlet.go_on(held, nullptr);
   if (call.line.nan && any_nan) *call.line.nan = true;
 }
 
@@ -186,16 +193,17 @@ template <class C, class T, class Make>
 HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& call, std::uint8_t* bytes) {
   using A = typename LaneOf<typename C::N>::type;
   const Axis across = *call.across;
-  const bool shares = across.size > across.stride, raw = call.finish == nullptr;
+  const bool shares = across.size > across.stride;
   // In lanes, of which an output has several where rows lie side by side.
   const std::int64_t begin = call.line.begin * call.line.len, width = call.line.end * call.line.len - begin;
   const std::int64_t src_row = call.line.src_row, row_id = call.line.fold_id_scale, plane = call.line.dst_plane;
   const bool apart = call.out_row != width;
-  const std::int64_t piece = call.piece, together = apart ? 1 : piece / width + 1;
+  const std::int64_t piece = call.piece;
   const auto [inside, outside] = across.interior();
   A *const last_row = static_cast<A*>(call.ring), *const spare = last_row + (shares ? 2 * width + 64 : 0);
-  Outlet<A> outlet(call, C::inputs, bytes);
-  A* const stage = raw ? static_cast<A*>(call.out.dst) : outlet.states();
+  Outlet<A> outlet(call, joiner<C>(), C::inputs, bytes);
+  const std::int64_t together = apart ? 1 : outlet.is_raw() ? across.out : Outlet<A>::least_written() / width + 1;
+  A* const stage = outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
@@ -204,21 +212,21 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   const auto aligned = [&](std::intptr_t at) CENOTE_INLINED { return at % (lanes<A>() * sizeof(T)) == 0; };
   const bool filled = across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
   const bool straight =
-      Make::writes_values && filled && !raw && call.direct && call.line.len % lanes<A>() == 0 &&
+      Make::writes_values && filled && !outlet.is_raw() && call.direct && call.line.len % lanes<A>() == 0 &&
       (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(dst)) && aligned(call.out_row * call.out_size) &&
                             aligned(call.out_plane * call.out_size)));
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
-    if (!raw) held = outlet.go_on(held, dst);
+    held = outlet.go_on(held, dst);
     std::int64_t kept_row = -1;
     bool doubt = false;
     for (std::int64_t o = call.begin, count = 1; o < call.end; o += count) {
-      if (apart && !raw) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
+      if (apart) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
       const std::int64_t start = o * across.stride - across.low;
       const std::int64_t first = HWY_MAX(start, 0), end = HWY_MIN(start + across.size, across.n);
       const bool shared = shares && start >= 0 && first + 1 < end;
       const auto each_piece = [&](const auto& use) CENOTE_INLINED {
         for (std::int64_t from = 0; from < width;) {
-          const std::int64_t until = width - from < 2 * piece ? width : from + piece;
+          const std::int64_t until = width - from <= 2 * piece ? width : from + piece;
           use(from, until);
           from = until;
         }
@@ -255,13 +263,13 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
           if (straight) return;
         }
         held += count * (until - from);
-        if (held >= cpu::plane_piece && !raw) held = outlet.write_lines(held);
+        held = outlet.pass_on(held);
       });
       any_nan |= doubt;
       kept_row = first < end && shares ? end - 1 + (count - 1) * across.stride : -1;
     }
   }
-  if (!raw) outlet.go_on(held, nullptr);
+  outlet.go_on(held, nullptr);
   if (call.line.nan && any_nan) *call.line.nan = true;
 }
 
@@ -294,7 +302,7 @@ HWY_INLINE bool fold_planes(const C& wide, const Planes& call) {
     return true;
   }
   if constexpr (C::has_neutral) {
-    if ((C::is_winner || C::inputs == 2 || across.size > across.stride) && PairedLine<Q, T>::applies(call.line)) {
+    if (PairedLine<Q, T>::applies(call.line)) {
       fold_planes<Q, T>(carry, PairedLine<Q, T>(carry, call.line), call, staged);
       return true;
     }

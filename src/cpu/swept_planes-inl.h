@@ -67,7 +67,7 @@ class SweptPlanes {
 
  public:
   HWY_INLINE SweptPlanes(const C& carry, const Planes& call)
-      : carry_(carry), call_(call), line_(*call.line.axis), across_(*call.across), outlet_(call) {
+      : carry_(carry), call_(call), line_(*call.line.axis), across_(*call.across), outlet_(call, nullptr) {
     const std::int64_t begin = call.line.begin, end = call.line.end;
     pitch_ = call.piece;
     len_ = call.line.len;
