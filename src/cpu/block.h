@@ -52,8 +52,8 @@ inline Axis phase_of(const Axis& axis, std::int64_t first) {
 /// Whether windows are few whole rows that no other window shares. Lines must be short for that: memory is fast in its
 /// own order only.
 inline bool folds(const Axis& axis, std::int64_t line_bytes) {
-  return !axis.irregular() && (axis.size == 1 || line_bytes < least_apart) && axis.size <= most_folded && axis.low == 0 &&
-         (axis.size - 1) * axis.dilation < axis.stride &&
+  return !axis.irregular() && (axis.size == 1 || line_bytes < least_apart) && axis.size <= most_folded &&
+         axis.low == 0 && (axis.size - 1) * axis.dilation < axis.stride &&
          axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
 }
 
@@ -115,12 +115,12 @@ struct Run {
   Kernels sums;  // of lanes, for what is tame
   Emitter emitter;
   std::int64_t lane_bytes, read_bytes, x_plane;
-  bool staged;                // x must be converted or gathered before the kernels can read it
-  bool direct;                // the outermost level's few rows are folded as they are read, without a ring
-  bool fused = false;         // one kernel makes whole planes,
-  bool swept = false;         // which are swept both ways,
-  bool joined = false;        // or whose rows are one line
-  bool fused_inside = false;  // the same of the two innermost levels of several,
+  bool staged;                    // x must be converted or gathered before the kernels can read it
+  bool direct;                    // the outermost level's few rows are folded as they are read, without a ring
+  bool fused = false;             // one kernel makes whole planes,
+  bool swept = false;             // which are swept both ways,
+  bool joined = false;            // or whose rows are one line
+  bool fused_inside = false;      // the same of the two innermost levels of several,
   bool ends_with_planes = false;  // of which the last that a window holds is written as it is made
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
@@ -205,9 +205,9 @@ class Block {
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;
-  bool nan_ = false;  // some cell of this block may be NaN
-  Planes inside_{};   // where one kernel makes the planes of the two innermost levels
-  Axis joined_{};     // all rows of a plane
+  bool nan_ = false;    // some cell of this block may be NaN
+  Planes inside_{};     // where one kernel makes the planes of the two innermost levels
+  Axis joined_{};       // all rows of a plane
   std::int64_t y_ = 0;  // where the outputs of this block's outer index begin
   Emitter::Block emit_;
 };

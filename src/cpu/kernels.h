@@ -92,8 +92,8 @@ struct Planes {
   int joins = 0;
   const void* before[most_folded - 1];
   void* keep = nullptr;
-  bool direct = false;              // values are of the type that is read, and what states are after a division
-  double divisor = 0;               // by this, unless it is 0
+  bool direct = false;  // values are of the type that is read, and what states are after a division
+  double divisor = 0;   // by this, unless it is 0
   // Swept planes only: memory for a batch of rows of cells, and for the ends of a block.
   void *cells = nullptr, *ends = nullptr;
   std::int64_t batch = 0;     // rows whose lines are made at a time

@@ -18,7 +18,8 @@ using cpu::Planes;
 
 /// Joins `count` states, from `from` on of those of a plane, to those of the planes before it.
 template <class C>
-void join_planes(const Planes& call, std::int64_t from, std::int64_t count, typename LaneOf<typename C::N>::type* states) {
+void join_planes(const Planes& call, std::int64_t from, std::int64_t count,
+                 typename LaneOf<typename C::N>::type* states) {
   using A = typename LaneOf<typename C::N>::type;
   const C carry(call.line);
   const std::int64_t L = lanes<A>();
