@@ -239,6 +239,16 @@ void Block::top_level(const std::byte* x) {
   Ring& ring = rings_[0];
   const std::int64_t row = row_lens_[0], width = std::max<std::int64_t>(1, stage_lanes_ / len_) * len_;
   ring.clear();
+  if (run_.deep) {
+    const Axis& deep = axis(0);
+    Planes call = planes_at(x, begin_, begin_ * deep.stride);
+    call.count = end_ - begin_;
+    call.step = deep.stride * loop(0).x;
+    call.out_plane = loop(0).y;
+    call.depth = deep.size;
+    call.depth_step = loop(0).x;
+    return run_.kernels.planes(call);
+  }
   for (std::int64_t o = begin_; o < end_; o += ring.outputs) {
     const std::int64_t stop = std::min(end_, o + ring.outputs);
     if (row * (stop - o) <= stage_lanes_ && !run_.ends_with_planes) {
@@ -263,6 +273,19 @@ void Block::top_level(const std::byte* x) {
   }
 }
 
+Planes Block::planes_at(const std::byte* x, std::int64_t o, std::int64_t p) const {
+  Planes call = inside_;
+  call.line.src = x + p * loop(0).x * run_.read_bytes;
+  const std::int64_t y = y_ + o * loop(0).y + tile_begin_ * loop(last_).y;
+  call.out = run_.emitter.straight(
+      static_cast<std::byte*>(call.ring) + run_.kernels.parts * call.line.dst_plane * run_.lane_bytes, y);
+  call.out_row = loop(last_ - 1).y;
+  call.finish = run_.emitter.finisher();
+  call.direct = run_.plan.output_type == run_.plan.type;
+  call.divisor = run_.plan.traits.counts == Counts::divisor ? call.out.count : 0;
+  return call;
+}
+
 bool Block::end_with_plane(const std::byte* x, std::int64_t o) {
   const Axis& a = axis(0);
   Ring& ring = rings_[0];
@@ -270,22 +293,14 @@ bool Block::end_with_plane(const std::byte* x, std::int64_t o) {
   if (!run_.ends_with_planes || from == to || (ring.carries && ring.reached >= to)) return false;
   fill(0, x, o, o + 1, 1);
   const auto row = [&](std::int64_t p) { return ring.base + ring.slot(p) * ring.stride * run_.lane_bytes; };
-  Planes call = inside_;
-  call.line.src = x + (to - 1) * loop(0).x * run_.read_bytes;
-  const std::int64_t y = y_ + o * loop(0).y + tile_begin_ * loop(last_).y;
-  call.out = run_.emitter.straight(
-      static_cast<std::byte*>(call.ring) + run_.kernels.parts * call.line.dst_plane * run_.lane_bytes, y);
-  call.out_row = loop(last_ - 1).y;
-  call.finish = run_.emitter.finisher();
+  Planes call = planes_at(x, o, to - 1);
   for (std::int64_t p = from; p + 1 < to; ++p) call.before[call.joins++] = row(p);
   if (ring.carries) {
     call.keep = row(to - 1);
     ring.held[ring.slot(to - 1)] = to - 1;
     ring.reached = to;
   }
-  const bool averages = run_.plan.traits.counts == Counts::divisor;
-  call.direct = call.joins == 0 && !call.keep && run_.plan.output_type == run_.plan.type;
-  call.divisor = averages ? call.out.count : 0;
+  call.direct = call.direct && call.joins == 0 && !call.keep;
   run_.kernels.planes(call);
   return true;
 }

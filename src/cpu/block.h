@@ -122,6 +122,7 @@ struct Run {
   bool joined = false;            // or whose rows are one line
   bool fused_inside = false;      // the same of the two innermost levels of several,
   bool ends_with_planes = false;  // of which the last that a window holds is written as it is made
+  bool deep = false;              // or all that a window holds are made together
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -164,6 +165,8 @@ class Block {
   /// Both levels at once: reduced straight into the stage, several rows at a time where they are short.
   void batch(const std::byte* x);
   void top_level(const std::byte* x);
+  /// The call that writes outputs of the outermost level from o on, the first of whose planes is at position p.
+  Planes planes_at(const std::byte* x, std::int64_t o, std::int64_t p) const;
   /// One output of the outermost level, whose last plane is written as it is made; says whether it could be.
   bool end_with_plane(const std::byte* x, std::int64_t o);
   /// All outputs of level l and those inside it, for one position of the levels outside.

@@ -18,6 +18,7 @@ constexpr std::int64_t most_small = 2048;         // cells of a small plane
 constexpr std::int64_t least_small = 16;          // cells of a window in it that is worth a sweep
 constexpr std::int64_t least_rows = 4;            // of a window in larger planes,
 constexpr std::int64_t least_wide = 256;          // and outputs of their lines
+constexpr std::int64_t least_deep = 12288;         // of the states of a plane: less wait in L1
 constexpr std::int64_t swept_bytes = 256 << 10;   // of rows side by side that wait to be joined
 constexpr std::int64_t least_swept = 64;          // lanes of them: shorter runs of memory are slow
 constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
@@ -87,14 +88,29 @@ bool joins_rows(const Run& run) {
          run.layout.levels[0].x == line.n && across.n < most_small && across.n * line.n <= most_small;
 }
 
+// Whether the cells of windows are pairs, and one more at most: few of them, two apart, some of which lie in the line.
+bool has_pairs(const Axis& line) {
+  return line.stride == 2 && (line.size == 2 || line.size == 3) && line.dilation == 1 && line.low < 2 && line.n > 0 &&
+         (line.out - 1) * 2 - line.low < line.n && line.out <= tile_lanes;
+}
+
 // Whether those planes are made of pairs of cells and tangents: windows share at most one row, and are side by side or
 // of few cells two apart, each of which lies in the line.
 bool follows(const Run& run) {
   const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
   if (across.size > across.stride + 1) return false;
   if (run.layout.inner.extent > 1) return true;
-  return line.stride == 2 && (line.size == 2 || line.size == 3) && line.dilation == 1 && line.low < 2 && line.n > 0 &&
-         (line.out - 1) * 2 - line.low < line.n && line.out <= tile_lanes;
+  return has_pairs(line);
+}
+
+// Whether the planes of a volume that windows hold are made together: they share none, nor any row.
+bool is_deep(const Run& run) {
+  const Axis &top = run.layout.axes[0], &across = run.layout.axes[1], &line = run.layout.axes[2];
+  return run.layout.inner.extent == 1 && across.out * line.out * run.lane_bytes >= least_deep && top.low == 0 &&
+         top.size <= top.stride && top.interior() == std::pair<std::int64_t, std::int64_t>(0, top.out) &&
+         across.size <= across.stride && across.low == 0 &&
+         across.interior() == std::pair<std::int64_t, std::int64_t>(0, across.out) && !across.irregular() &&
+         !line.irregular() && has_pairs(line) && run.plan.algorithm.sweep != Sweep::always;
 }
 
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
@@ -105,8 +121,8 @@ void cut(Run& run) {
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   const bool side_by_side = layout.inner.extent > 1;
   run.inner = Pieces::of_rows(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
-  const bool whole = run.direct || run.joined || (run.swept && side_by_side) || run.plan.role == Role::follower ||
-                     run.plan.algorithm.tile == 0;
+  const bool whole = run.direct || run.joined || run.deep || (run.swept && side_by_side) ||
+                     run.plan.role == Role::follower || run.plan.algorithm.tile == 0;
   run.tiles = Pieces::of(tail.out, whole ? tail.out : run.plan.algorithm.tile);
   if (run.fused && !run.swept && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
@@ -157,6 +173,7 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
           false,
           false,
           false,
+          false,
           {},
           {},
           {},
@@ -169,6 +186,7 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   const Axis& top = layout.axes[0];
   run.ends_with_planes = run.fused_inside && layout.depth == 3 && run.emitter.is_straight() && !top.irregular() &&
                          top.dilation == 1 && top.size <= most_folded && !plan.algorithm.sweeps(top, false);
+  run.deep = run.ends_with_planes && is_deep(run);
   run.joined = run.fused && !run.swept && joins_rows(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);

@@ -74,14 +74,15 @@ inline constexpr std::int64_t most_folded = 8;  // rows that a kernel folds as i
 
 /// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
 struct Planes {
-  Pass line;                        // one row; src is the first plane's row 0; dst_plane holds for ring and out.src
-  void* ring;                       // memory for rows
-  const Axis* across;               // regular, not dilated, of at most most_folded rows
-  bool folded;                      // those are folded as they are read, by line.fold
-  std::int64_t joined;              // outputs of a row where all rows of a plane are one line, 0 elsewhere
-  bool swept;                       // windows of any size at every place, in both directions
-  std::int64_t begin, end;          // its outputs
-  std::int64_t count, step;         // planes, and how far apart they lie in src
+  Pass line;                 // one row; src is the first plane's row 0; dst_plane holds for ring and out.src
+  void* ring;                // memory for rows
+  const Axis* across;        // regular, not dilated, of at most most_folded rows
+  bool folded;               // those are folded as they are read, by line.fold
+  std::int64_t joined;       // outputs of a row where all rows of a plane are one line, 0 elsewhere
+  bool swept;                // windows of any size at every place, in both directions
+  std::int64_t begin, end;   // its outputs
+  std::int64_t count, step;  // planes, and how far apart they lie in src
+  std::int64_t depth = 1, depth_step = 0;  // planes that each of those is made of, and how far apart they lie
   std::int64_t piece;               // outputs of a line that are made at a time; of swept planes, lanes between rows
   Finish out;                       // dst is the first plane's output `begin`, src memory for plane_stage(piece) states
   std::int64_t out_size;            // bytes of an output

@@ -68,10 +68,11 @@ HWY_INLINE void merge_ring(const C& carry, const RingRows<A>& ring, std::int64_t
   } else if (count == 2) {
     for (std::int64_t i = 0; i < len; i += L)
       carry.store_state(carry.combine(read(a + i, 0), read(b + i, 1)), dst + i, plane);
-  } else if (count == 5) {
+  } else if (count == 4 || count == 5) {
     for (std::int64_t i = 0; i < len; i += L) {
       const auto three = carry.combine(carry.combine(read(a + i, 0), read(b + i, 1)), read(c + i, 2));
-      carry.store_state(carry.combine(carry.combine(three, read(d + i, 3)), read(e + i, 4)), dst + i, plane);
+      const auto four = carry.combine(three, read(d + i, 3));
+      carry.store_state(count == 4 ? four : carry.combine(four, read(e + i, 4)), dst + i, plane);
     }
   } else {
     merge_few(carry, ring, first, count, len, dst);
@@ -187,6 +188,15 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   if (call.line.nan && any_nan) *call.line.nan = true;
 }
 
+/// Joins states to those that lie at `before`, in place.
+template <class C, class A>
+HWY_INLINE void join_states(const C& carry, A* before, const A* states, std::int64_t count) {
+  if constexpr (C::inputs == 1 && !C::is_winner)
+    for (std::int64_t i = 0; i < count; i += lanes<A>())
+      carry.store_state(carry.combine(carry.load_state(before + i, 0, 0), carry.load_state(states + i, 0, 0)),
+                        before + i, 0);
+}
+
 /// Planes whose windows share at most one row: rows are folded as they are read, and the states of the one that is
 /// shared wait for the next window.
 template <class C, class T, class Make>
@@ -212,7 +222,8 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   const auto aligned = [&](std::intptr_t at) CENOTE_INLINED { return at % (lanes<A>() * sizeof(T)) == 0; };
   const bool filled = across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
   const bool straight =
-      Make::writes_values && filled && !outlet.is_raw() && call.direct && call.line.len % lanes<A>() == 0 &&
+      Make::writes_values && filled && !outlet.is_raw() && call.direct && call.depth == 1 &&
+      call.line.len % lanes<A>() == 0 &&
       (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(dst)) && aligned(call.out_row * call.out_size) &&
                             aligned(call.out_plane * call.out_size)));
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
@@ -261,6 +272,14 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
                            call.divisor != 0, call.out.stream};
           doubt |= make(rows, begin + from, begin + until);
           if (straight) return;
+          // A few rows of each plane in turn, so that nothing has to wait long.
+          for (std::int64_t q = 1; q < call.depth; ++q) {
+            Rows<T, A> deeper = rows;
+            deeper.src += q * call.depth_step;
+            deeper.dst = last_row;
+            doubt |= make(deeper, begin + from, begin + until);
+            join_states(carry, rows.dst, last_row, count * (until - from));
+          }
         }
         held += count * (until - from);
         held = outlet.pass_on(held);

@@ -247,8 +247,10 @@ class RegularLine {
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     if constexpr (is_short) {
       const bool plain = pass_.axis->dilation == 1 && packs_;
-      if (plain && pass_.axis->size == 2) return make_short<2>(rows, from, to);
-      if (plain && pass_.axis->size == 3) return make_short<3>(rows, from, to);
+      if constexpr (Stride < 3)
+        if (plain && pass_.axis->size == 2) return make_short<2>(rows, from, to);
+      if (plain && pass_.axis->size == 3 && (Stride < 3 || pass_.axis->stride == 3))
+        return make_short<3>(rows, from, to);
       if constexpr (Stride == 1)
         if (plain && pass_.axis->size == 5) return make_short<5>(rows, from, to);
     }
@@ -257,8 +259,7 @@ class RegularLine {
   }
 
  private:
-  static constexpr bool is_short =
-      Stride < 3 && (packs_in_flight<C>() > 1 || C::is_winner) && C::inputs == 1 && C::has_neutral;
+  static constexpr bool is_short = (packs_in_flight<C>() > 1 || C::is_winner) && C::inputs == 1 && C::has_neutral;
 
   /// Windows of `Size` cells. Those without NaN are simpler: a row is made anew if it turns out to have some.
   template <int Size>
@@ -295,6 +296,12 @@ class RegularLine {
       carry.store_state(state, dst + (o - from), plane);
     };
     const auto at_border = [&](const Border& known, std::int64_t o) CENOTE_INLINED {
+      if constexpr (Stride == 3) {
+        // Cells of such windows are fetched one by one, or copied.
+        border(line, o, HWY_MIN(o + L, to), known, dst + (o - from));
+        if constexpr (Q::is_calm) watch.add(load(dst + (o - from)), load(dst + (o - from)));
+        return;
+      }
       const auto window = [&](const T* p, std::int64_t id) CENOTE_INLINED {
         return join_taps<Stride, Size>(carry, [&](int j) CENOTE_INLINED {
           const auto cells = known.tap(carry, p, j, id + j * scale);
@@ -310,6 +317,9 @@ class RegularLine {
         if constexpr (Stride == 1) {
           each<Size>([&](int j) CENOTE_INLINED { cells[j] = j % (Size - 1) == 0 ? kept(load(p + j)) : load(p + j); });
           if constexpr (Q::is_calm) watch.add(cells[0], cells[Size - 1]);
+        } else if constexpr (Stride == 3) {
+          load_woven<3>(p, cells);
+          if constexpr (Q::is_calm) watch.add(cells[0], cells[1]), watch.add(cells[2], cells[2]);
         } else {
           each<(Size + 1) / 2>([&](int j) CENOTE_INLINED {
             const auto one = kept(load(p + 2 * j)), two = kept(load(p + 2 * j + L));

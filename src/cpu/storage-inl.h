@@ -172,6 +172,24 @@ HWY_INLINE void load_woven(const T* p, Pack<Lane<T>> (&phases)[Stride]) {
   using Stored = std::conditional_t<half, std::uint16_t, T>;
   const hn::Rebind<Stored, Tag<Lane<T>>> tag;
   const auto* from = reinterpret_cast<const Stored*>(p);
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (Stride == 3 && sizeof(Stored) == 4) {
+    // Each cell is read once, which matters where packs cross cache lines, and moved twice.
+    using Raw = decltype(phases[0].v.raw);
+    using Lanes [[gnu::vector_size(64)]] = T;
+    const auto a = (Lanes)kept(load(p)).v.raw, b = (Lanes)kept(load(p + 16)).v.raw, c = (Lanes)kept(load(p + 32)).v.raw;
+    const auto phase = [&]<int First, int... I>(std::integer_sequence<int, First>, std::integer_sequence<int, I...>)
+        CENOTE_INLINED {
+      const auto low = __builtin_shufflevector(a, b, (3 * I + First < 32 ? 3 * I + First : I)...);
+      phases[First].v.raw = (Raw)__builtin_shufflevector(low, c, (3 * I + First < 32 ? I : 3 * I + First - 32 + 16)...);
+    };
+    const auto all = std::make_integer_sequence<int, 16>();
+    phase(std::integer_sequence<int, 0>(), all);
+    phase(std::integer_sequence<int, 1>(), all);
+    phase(std::integer_sequence<int, 2>(), all);
+    return;
+  }
+#endif
   hn::Vec<decltype(tag)> v[4];
   if constexpr (Stride == 3)
     hn::LoadInterleaved3(tag, from, v[0], v[1], v[2]);

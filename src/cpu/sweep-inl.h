@@ -80,8 +80,11 @@ class LineSweep {
     A* to = apart ? sums_ : dst;
     const std::int64_t to_plane = apart ? plane_ : pass_.dst_plane;
     nan_ = false;
-    if (!apart || !stream(src, begin * axis_.stride, count)) {
-      const std::int64_t width = start(src, first, count);
+    const bool inside = first >= 0 && first + count + reach_ <= axis_.n * unit_;
+    if (!lifts_once && axis_.size <= 4 && inside && apart) {
+      gather(src + first, axis_.size, count, count + reach_, sums_);
+    } else if (!apart || !stream(src, begin * axis_.stride, count)) {
+      const std::int64_t width = start(src, first, count, inside);
       if constexpr (Repeats<Q>::value)
         overlapping(width, count, to, to_plane);
       else
@@ -101,15 +104,33 @@ class LineSweep {
 
   /// Every stride-th of the windows that were made at every place.
   HWY_INLINE void pick(std::int64_t count, A* dst) const {
+    for (int k = 0; k < parts; ++k) pick_lanes(sums_ + k * plane_, count, dst + k * pass_.dst_plane);
+  }
+  /// The first `unit` of every `step` lanes: those of each pack that are wanted, moved together.
+  HWY_NOINLINE void pick_lanes(const A* from, std::int64_t count, A* to) const {
     const std::int64_t unit = unit_, step = axis_.stride * unit_;
-    for (int k = 0; k < parts; ++k) {
-      const A* from = sums_ + k * plane_;
-      A* to = dst + k * pass_.dst_plane;
-      if (unit == 1)
-        for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
-      else
-        for (std::int64_t i = 0; i < count; ++i) std::copy_n(from + i * step, unit, to + i * unit);
+    std::int64_t i = 0;
+    if constexpr (sizeof(A) >= 4) {
+      constexpr std::int64_t L = static_cast<std::int64_t>(hn::MaxLanes(Tag<A>())), most = 2 * L;
+      if (step <= most) {
+        // As many packs as steps have the same lanes again, L outputs later.
+        hn::Mask<Tag<A>> wanted[most];
+        std::int64_t place[most];
+        std::uint64_t pattern = 0;
+        for (std::int64_t lane = 0; lane < 64; lane += step) pattern |= ((std::uint64_t{1} << unit) - 1) << lane;
+        for (std::int64_t p = 0, taken = 0, phase = 0; p < step; ++p, phase = (phase + L) % step) {
+          const std::uint64_t bits = pattern >> phase & ((std::uint64_t{1} << L) - 1);
+          wanted[p] = hn::LoadMaskBits(Tag<A>(), reinterpret_cast<const std::uint8_t*>(&bits));
+          place[p] = taken;
+          taken += std::popcount(bits);
+        }
+        // What is written behind those is written again.
+        for (; i + 2 * L <= count; i += L)
+          for (std::int64_t p = 0; p < step; ++p)
+            hn::StoreU(hn::Compress(load(from + i * step + p * L).v, wanted[p]), Tag<A>(), to + i * unit + place[p]);
+      }
     }
+    for (; i < count; ++i) std::copy_n(from + i * step, unit, to + i * unit);
   }
   /// The windows at places [begin, begin + count) of a line, if they can be streamed.
   HWY_INLINE bool stream(const T* line, std::int64_t begin, std::int64_t count) {
@@ -126,8 +147,8 @@ class LineSweep {
   }
   /// States of as many cells as is returned, and where lengths are made of their bits, in `sums` those of the first
   /// (size modulo that) cells of each window.
-  HWY_INLINE std::int64_t start(const T* src, std::int64_t first, std::int64_t count) {
-    if (!lifts_once && axis_.size > 4 && first >= 0 && first + count + reach_ <= axis_.n * unit_) {
+  HWY_INLINE std::int64_t start(const T* src, std::int64_t first, std::int64_t count, bool inside) {
+    if (!lifts_once && axis_.size > 4 && inside) {
       start_inside(src + first, count);
       return 4;
     }
@@ -161,8 +182,12 @@ class LineSweep {
       const std::int64_t room = HWY_MAX(HWY_MIN(end - i - j * step, L), 0);
       return cell(j, [&](const T* p) CENOTE_INLINED { return load_first(p, room); });
     };
-    if (taps == 4)
-      for (; i < count && i <= safe; i += L) carry.store_state(few(4, whole), to + i, plane);
+    const auto run = [&]<int Taps>(std::integral_constant<int, Taps>) CENOTE_INLINED {
+      for (; i < count && i <= safe; i += L) carry.store_state(few(Taps, whole), to + i, plane);
+    };
+    if (taps == 4) run(std::integral_constant<int, 4>());
+    if (taps == 3) run(std::integral_constant<int, 3>());
+    if (taps == 2) run(std::integral_constant<int, 2>());
     for (; i < count; i += L) carry.store_state(few(taps, part), to + i, plane);
     nan_ = nan_ || watch.any();
   }

@@ -9,6 +9,9 @@ namespace {
 constexpr std::int64_t ring_budget = 256 * 1024;  // bytes of one thread's rings: a part of a common L2
 // From this many cells on sweeping is faster, as measured in f32; a stride makes direct folding cheaper by as much.
 constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9, shortest_weighed_line = 4;
+// Along lines, cells that lie so far apart are fetched one by one; up to this many outputs that nobody wants cost less.
+constexpr std::int64_t least_picked = 5, most_dropped = 3;
+constexpr std::int64_t most_few = 4;     // channels that would leave most lanes empty
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
@@ -23,6 +26,8 @@ bool Algorithm::sweeps(const Axis& axis, bool innermost) const noexcept {
   if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
     return false;
   if (sweep == Sweep::always) return true;
+  if (innermost && few_beside) return axis.size >= axis.stride / most_dropped;
+  if (innermost && along_lines && axis.stride >= least_picked) return axis.size >= axis.stride / most_dropped;
   return axis.size / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
 }
 
@@ -42,6 +47,10 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   const bool contiguous = last == shape.size() - 1;
   Algorithm result;
   result.shortest_line = weighs ? shortest_weighed_line : shortest_swept_line;
+  result.along_lines = contiguous;
+  std::int64_t beside = 1;
+  for (int i = last + 1; i < shape.size(); ++i) beside = saturating_product(beside, shape[i]);
+  result.few_beside = !contiguous && beside <= most_few;
   result.name = contiguous ? "lines" : "rows";
   result.reason = contiguous ? "the innermost pooled axis is contiguous, so lanes run along outputs"
                              : "a kept axis is contiguous, so lanes run along it";

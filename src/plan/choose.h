@@ -23,6 +23,9 @@ struct Algorithm {
   /// Working memory per thread, about.
   std::int64_t scratch = 0;
   Sweep sweep = Sweep::automatic;
+  /// Whether the innermost axis is contiguous, or next to it: windows far apart, or of few channels, are then better
+  /// made at every place and picked.
+  bool along_lines = false, few_beside = false;
   /// Cells from which on windows along the innermost axis are swept, a stride aside.
   std::int64_t shortest_line = 0;
 
