@@ -85,7 +85,7 @@ bool joins_rows(const Run& run) {
   const Axis &across = run.layout.axes[0], &line = run.layout.axes[1];
   return !run.direct && run.plan.role == Role::value && run.layout.inner.extent == 1 && line.out < least_line &&
          line.low == 0 && line.n == line.out * line.stride && (line.size - 1) * line.dilation < line.stride &&
-         run.layout.levels[0].x == line.n && across.n < most_small && across.n * line.n <= most_small;
+         run.layout.levels[0].x == line.n && across.n < most_small && across.n * line.out <= most_small;
 }
 
 // Whether the cells of windows are pairs, and one more at most: few of them, two apart, some of which lie in the line.

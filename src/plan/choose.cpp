@@ -11,7 +11,7 @@ constexpr std::int64_t ring_budget = 256 * 1024;  // bytes of one thread's rings
 constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9, shortest_weighed_line = 4;
 // Along lines, cells that lie so far apart are fetched one by one, unless windows are so long that lanes run along
 // each; up to a few outputs that nobody wants cost less.
-constexpr std::int64_t least_picked = 5, most_picked = 31, most_dropped = 3;
+constexpr std::int64_t least_picked = 5, most_picked = 11, most_dropped = 3, least_outputs = 16;
 constexpr std::int64_t most_few = 4;     // channels that would leave most lanes empty
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
@@ -27,7 +27,9 @@ bool Algorithm::sweeps(const Axis& axis, bool innermost) const noexcept {
   if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
     return false;
   if (sweep == Sweep::always) return true;
-  if (innermost && axis.size <= most_picked && (few_beside || (along_lines && axis.stride >= least_picked)))
+  if (innermost && axis.size <= most_picked &&
+      (few_beside ||
+       (along_lines && axis.stride >= least_picked && (axis.out >= least_outputs || axis.n == axis.out * axis.stride))))
     return axis.size >= axis.stride / most_dropped;
   return axis.size / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
 }
