@@ -80,7 +80,12 @@ class PairedLine {
     const auto split = [&](Pack<A> first, Pack<A> second) CENOTE_INLINED {
       return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
     };
-    const auto inside = [&](const T* p, const T*) CENOTE_INLINED { return split(kept(load(p)), kept(load(p + L))); };
+    // Where there is so little to do that loads run far ahead of all else, memory is faster if some are repeated, as
+    // the compiler does if it may.
+    constexpr bool repeats = Low == 0 && !Three && !Together;
+    const auto inside = [&](const T* p, const T*) CENOTE_INLINED {
+      return repeats ? split(load(p), load(p + L)) : split(kept(load(p)), kept(load(p + L)));
+    };
     // What stands for cells outside. A follower has no number that yields to all cells and their tangents, but the cell
     // at the end once more changes nothing: every window that reaches over it holds it.
     const auto outside = [&](const T* nearest) CENOTE_INLINED { return follows ? load_every(nearest) : nothing; };
