@@ -1,9 +1,15 @@
 // The derivative facts of the semantics, one by one.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include <cenote/autodiff.h>
 
 #include "support/arrays.h"
+#include "support/machine.h"
 
 namespace cenote::test {
 namespace {
@@ -109,6 +115,46 @@ TEST(SmoothMaxDerivative, SurvivesHugeNumbersAndPadding) {
   const Pooling padded = of(Reducer::smooth_max, {.size = {2}, .padding = 1});
   EXPECT_TRUE(holds(gradient(padded, array<double>({1}, {-3})), {1}, {.0948517464}, 1e-9));
   EXPECT_TRUE(holds(gradient(of(Reducer::smooth_max, {.size = {4}}), full({4}, 1e20)), {4}, {.25, .25, .25, .25}));
+}
+
+TEST(SmoothMaxDerivative, IsANumberWhereCellsTimesBetaOverflow) {
+  Pooling steep = of(Reducer::smooth_max, {.size = {3}});
+  steep.beta = -7;
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const double huge : {2e37, 5e37, 8e37, 1.6e38, 3e38})
+      for (const double other : {huge, 4e37, 1.0, -1e30}) {
+        const Array x = array({3}, {huge, -huge, other});
+        EXPECT_TRUE(holds(jvp(steep, x, array({3}, {3, 4, 5})).dy, {1}, {4})) << target << " " << huge << " " << other;
+        EXPECT_TRUE(holds(gradient(steep, x), {3}, {0, 1, 0})) << target << " " << huge << " " << other;
+      }
+  }
+}
+
+TEST(LpDerivative, KeepsWeightsOfCellsBelowAnyRatio) {
+  const auto check = [](auto one, const std::vector<double>& cells, double p, double tolerance) {
+    using T = decltype(one);
+    Pooling pooling = of(Reducer::lp, {.size = {static_cast<std::int64_t>(cells.size())}});
+    pooling.p = p;
+    const Array x = array<T>({static_cast<std::int64_t>(cells.size())}, cells);
+    const double y = numbers(pool(x, pooling))[0];
+    const std::vector<double> made = numbers(gradient(pooling, x));
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const double exact = std::copysign(
+          std::exp2((p - 1) * (std::log2(std::fabs(static_cast<double>(x.values<T>()[i]))) - std::log2(y))), cells[i]);
+      if (std::fabs(exact) < static_cast<double>(std::numeric_limits<T>::min())) continue;
+      EXPECT_LE(std::fabs(made[i] - exact), tolerance * std::fabs(exact)) << p << " cell " << i << " of " << cells[0];
+    }
+  };
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    for (const double p : {1.25, 1.5, 1.75, 1.875}) {
+      check(1.0f, {1, -1e-42, 1e-38, 0.5}, p, 1e-4);
+      check(1.0f, {1e30, 1e-30, -1e-44, 1e-8}, p, 1e-4);
+      check(1.0, {1, -1e-312, 1e-308, 0.5}, p, 1e-10);
+      check(1.0, {1e300, 1e-300, -1e-320, 1e-8}, p, 1e-10);
+    }
+  }
 }
 
 TEST(LpDerivative, IsTheUnitVectorOfTheNorm) {

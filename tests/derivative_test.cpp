@@ -298,6 +298,16 @@ TEST(GradientsFromOffsets, GoWhereOffsetsSay) {
         all.push_back({{size + 5, side}, size, 1, size / 2, channels, last, type});
         if (++number % 3 == 0) all.push_back({{2 * size, side}, size, 2, size / 3, channels, last, type});
       }
+  for (const std::int64_t stride : {2, 3, 4, 5, 9, 16})
+    for (const std::int64_t size : {2, 3, 5, 8, 15})
+      for (const std::int64_t side : {7, 34, 222}) {
+        const Type type = std::array{Type::f32, Type::f64, Type::bf16, Type::f32, Type::f16}[number % 5];
+        const std::int64_t cells = size + ++number % 4 * stride, padding = number % 2 * (size / 2);
+        all.push_back({{cells, std::max(size, side)}, size, stride, padding, 3, false, type});
+        if (size < 5) all.push_back({{size + 1, cells, std::max(size, side)}, size, stride, padding, 3, false, type});
+      }
+  all.push_back({{3000}, 3, 3, 1, 4, false, Type::f32});
+  all.push_back({{3001}, 40, 7, 3, 3, false, Type::f64});
   for (const std::int64_t channels : {3, 40}) {
     all.push_back({{4, 6, 30}, 3, 1, 1, channels, channels > 3, Type::f32});
     for (const std::int64_t size : {4, 12, 100, 256, 300})

@@ -79,7 +79,8 @@ std::vector<Plan> ways(const Plan& planned) {
   return result;
 }
 
-void equals_reference(const Case& c) {
+template <class Fill>
+void equals_reference(const Case& c, const Fill& fill_cells) {
   std::optional<reference::Windows> windows;
   try {
     windows = windows_of(c.pooling, c.shape);
@@ -94,7 +95,7 @@ void equals_reference(const Case& c) {
   if (c.pooling.indices) RC_ASSERT(*planned.index_type() == index_type_of(*c.pooling.indices, *windows));
 
   Strided x(c.type, c.shape, c.x);
-  fill(x, c.data, c.seed);
+  fill_cells(x);
   const Expected expected(c, x);
   for (const Plan& way : ways(planned)) {
     for (const std::string& target : targets_under_test()) {
@@ -113,6 +114,10 @@ void equals_reference(const Case& c) {
   }
 }
 
+void equals_reference(const Case& c) {
+  equals_reference(c, [&](Strided& x) { fill(x, c.data, c.seed); });
+}
+
 class RandomTest : public testing::TestWithParam<std::tuple<Reducer, Region>> {};
 
 TEST_P(RandomTest, EqualsTheReferenceOnEveryTargetWithAnyThreads) {
@@ -120,6 +125,33 @@ TEST_P(RandomTest, EqualsTheReferenceOnEveryTargetWithAnyThreads) {
   const int count[] = {3000, 200, 400, 15};
   const auto drawn = cases(reducer, region);
   check(count[static_cast<int>(region)], [&] { equals_reference(*drawn); });
+}
+
+// Every half there is: NaN of either sign and any payload, zeros of either sign, subnormals.
+TEST(HalvesOfAnyBits, EqualTheReference) {
+  const auto problems = rc::gen::exec([] {
+    Case c = *cases(*rc::gen::element(Reducer::max, Reducer::min), *rc::gen::element(Region::small, Region::large));
+    c.type = *rc::gen::element(Type::f16, Type::bf16);
+    c.pooling.indices.reset();
+    return c;
+  });
+  check(300, [&] {
+    Case c = *problems;
+    const auto kind = *rc::gen::inRange(0, 3);
+    c.x = Layout::plain(static_cast<int>(c.shape.size()));
+    std::mt19937_64 random(c.seed);
+    const auto bits = [&] {
+      const auto any = static_cast<std::uint16_t>(random());
+      if (kind == 0) return any;
+      const bool rare = random() % 64 == 0;
+      return static_cast<std::uint16_t>(kind == 1 ? (rare ? any : any & 0x8000) : (rare ? 0x8000 : any & 0x3fff));
+    };
+    equals_reference(c, [&](Strided& x) {
+      const MutableView view = x.view();
+      auto* to = static_cast<std::uint16_t*>(view.data);
+      for (std::int64_t i = 0; i < element_count(view.shape); ++i) to[i] = bits();
+    });
+  });
 }
 
 // Few rows folded as they are read, into a line of bins of unlike sizes.

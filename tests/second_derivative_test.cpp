@@ -189,6 +189,19 @@ TEST(BetaDerivative, IsRoundedOnceForHalves) {
       holds(beta_derivative(line, array<bf16>({3}, {1, 2, 3})), {1}, {static_cast<float>(bf16(-.8323955818f))}));
 }
 
+TEST(BetaDerivative, IsZeroWhereAnInfiniteCellIsTheValue) {
+  Pooling line{.reducer = Reducer::smooth_max, .region = Window{.size = {3}}};
+  for (const double sign : {1.0, -1.0}) {
+    line.beta = sign * 2;
+    const double far = sign * inf;
+    EXPECT_TRUE(holds(beta_derivative(line, array<double>({3}, {far, 1, 2})), {1}, {0}));
+    EXPECT_TRUE(holds(beta_derivative(line, array({3}, {1, far, far})), {1}, {0}));
+    EXPECT_TRUE(holds(beta_derivative(line, array<double>({3}, {-far, -far, -far})), {1}, {0}));
+    EXPECT_TRUE(holds(beta_derivative(line, array<double>({3}, {-far, 1, 1})), {1}, {-std::log(2.0) / 4}, 1e-12));
+    EXPECT_TRUE(holds(beta_derivative(line, array<double>({3}, {far, nan, 1})), {1}, {nan}));
+  }
+}
+
 TEST(BetaDerivative, IsOfSmoothMaxAlone) {
   const Array x = array({3}, {1, 2, 3});
   EXPECT_TRUE(
@@ -255,6 +268,18 @@ TEST(SecondDerivative, OfLpTakesAPowerOfZeroAsZero) {
   Pooling low = two;
   low.p = 1.5;
   EXPECT_TRUE(holds(hvp(low, array<double>({2}, {0, 2}), one, v), {2}, {0, 0}));
+}
+
+TEST(SecondDerivative, OfLpKnowsSubnormalCells) {
+  Pooling norm{.reducer = Reducer::lp, .region = Window{.size = {2}}};
+  const auto check = [&](auto one, double unit, double bound) {
+    using T = decltype(one);
+    const Array x = array<T>({2}, {3 * unit, 4 * unit}), gy = full<T>({1}, 1);
+    EXPECT_TRUE(holds(hvp(norm, x, gy, array<T>({2}, {unit, 0})), {2}, {.128, -.096}, bound));
+    EXPECT_TRUE(holds(hvp(norm, x, gy, array<T>({2}, {1, 0})), {2}, {inf, -inf}));
+  };
+  check(1.0, 0x1p-1040, 1e-6);
+  check(1.0f, 0x1p-136, 1e-2);
 }
 
 TEST(SecondDerivative, IsZeroForAnExponentThatIsInfiniteInItsType) {

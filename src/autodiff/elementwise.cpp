@@ -58,6 +58,18 @@ struct Ratio {
     return i == 0 ? ratio(s.t, s.d, s.x[1]) : neg(s.t, ratio(s.t, mul(s.t, s.d, s.y), s.x[1]));
   }
 };
+/// A ratio in units so large that it is finite for subnormal numbers, too.
+struct CoarseRatio {
+  static constexpr const char* name = "coarse_ratio";
+  template <class C> C operator()(C a, C b) const {
+    constexpr C unit = static_cast<C>(coarse_unit(sizeof(C) == 8));
+    const C q = std::fabs(b) < 1 ? a / (b * unit) : a / unit / b;
+    return a == 0 || b == 0 ? C{0} : q;
+  }
+  Maybe slope(Site s, std::size_t i) const {
+    return i == 0 ? coarse_ratio(s.t, s.d, s.x[1]) : neg(s.t, ratio(s.t, mul(s.t, s.d, s.y), s.x[1]));
+  }
+};
 struct Neg {
   static constexpr const char* name = "neg";
   template <class C> C operator()(C x) const { return -x; }
@@ -196,6 +208,7 @@ OpPtr sub_op() { return shared<Sub, 2>(); }
 OpPtr mul_op() { return shared<Mul, 2>(); }
 OpPtr div_op() { return shared<Div, 2>(); }
 OpPtr ratio_op() { return shared<Ratio, 2>(); }
+OpPtr coarse_ratio_op() { return shared<CoarseRatio, 2>(); }
 OpPtr neg_op() { return shared<Neg, 1>(); }
 OpPtr exp_op() { return shared<Exp, 1>(); }
 OpPtr log_op() { return shared<Log, 1>(); }

@@ -173,9 +173,8 @@ Array beta_derivative(const Pooling& pooling, const View& x) {
   Array quotients(Type::f64, plan.output_shape());
   const auto y = at.y.values<double>(), mean = at.dy.values<double>();
   const auto to = quotients.values<double>();
-  // A window without cells has an infinite y and no derivative.
-  for (std::size_t i = 0; i < to.size(); ++i)
-    to[i] = std::isinf(y[i]) && mean[i] == 0 ? 0 : (mean[i] - y[i]) / pooling.beta;
+  // An infinite y, that of an infinite cell or of a window without cells, is the same for all beta.
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::isinf(y[i]) ? 0 : (mean[i] - y[i]) / pooling.beta;
   if (x.type == Type::f64) return quotients;
   Array result(x.type, plan.output_shape());
   copy_strided(quotients, MutableView(result));

@@ -14,6 +14,7 @@ OpPtr mul_op();
 OpPtr div_op();
 /// a / b, and 0 where a or b is 0.
 OpPtr ratio_op();
+OpPtr coarse_ratio_op();
 OpPtr neg_op();
 OpPtr exp_op();
 OpPtr log_op();
@@ -46,6 +47,8 @@ inline Value sub(Tracer& t, Value a, Value b) { return t.apply_one(sub_op(), {a,
 inline Value mul(Tracer& t, Value a, Value b) { return t.apply_one(mul_op(), {a, b}); }
 inline Value div(Tracer& t, Value a, Value b) { return t.apply_one(div_op(), {a, b}); }
 inline Value ratio(Tracer& t, Value a, Value b) { return t.apply_one(ratio_op(), {a, b}); }
+constexpr double coarse_unit(bool wide) { return wide ? 0x1p54 : 0x1p24; }
+inline Value coarse_ratio(Tracer& t, Value a, Value b) { return t.apply_one(coarse_ratio_op(), {a, b}); }
 inline Value neg(Tracer& t, Value a) { return t.apply_one(neg_op(), {a}); }
 inline Value scale(Tracer& t, Value a, double factor) { return t.apply_one(scale_op(factor), {a}); }
 inline Value cast(Tracer& t, Value a, Type type) { return t.apply_one(cast_op(type), {a}); }

@@ -46,6 +46,12 @@ bool bends(const PoolFamily& f, Type type) {
   return false;
 }
 
+/// (p - 1) times a difference of coarse ratios, which may overflow where neither of them does.
+Value curved(Tracer& t, const FamilyPtr& f, Value difference) {
+  const bool wide = t.signature(difference).type == Type::f64;
+  return scale(t, scale(t, difference, f->p - 1), coarse_unit(wide));
+}
+
 /// The derivative of T(x, a) along b in x.
 Maybe bend(Tracer& t, const FamilyPtr& f, Value x, Value a, Value b) {
   if (!bends(*f, t.signature(x).type)) return std::nullopt;
@@ -54,7 +60,7 @@ Maybe bend(Tracer& t, const FamilyPtr& f, Value x, Value a, Value b) {
     // smooth max: beta * (T(ab) - T(a) T(b))
     if (f->reducer == Reducer::smooth_max) return scale(u, sub(u, tangent(u, f, xs, both), product), f->beta);
     // lp: (p - 1) * (T(ab / x) - T(a) T(b) / y)
-    return scale(u, sub(u, tangent(u, f, xs, ratio(u, both, xs)), ratio(u, product, pool(u, f, xs))), f->p - 1);
+    return curved(u, f, sub(u, tangent(u, f, xs, coarse_ratio(u, both, xs)), coarse_ratio(u, product, pool(u, f, xs))));
   });
 }
 
@@ -135,8 +141,8 @@ Maybe curve(Tracer& t, const FamilyPtr& f, Value x, Value g, Value v) {
     if (f->reducer == Reducer::smooth_max)
       return scale(u, sub(u, mul(u, vs, plain), cotangent(u, f, xs, seen)), f->beta);
     // lp: (p - 1) * (v C(g) / x - C(g T(v) / y))
-    const Value back = cotangent(u, f, xs, ratio(u, seen, pool(u, f, xs)));
-    return scale(u, sub(u, mul(u, vs, ratio(u, plain, xs)), back), f->p - 1);
+    const Value back = cotangent(u, f, xs, coarse_ratio(u, seen, pool(u, f, xs)));
+    return curved(u, f, sub(u, mul(u, vs, coarse_ratio(u, plain, xs)), back));
   });
 }
 

@@ -213,7 +213,7 @@ void Block::gather(const std::byte* x, std::int64_t count, Pass& pass) {
   const bool tame = staged_ && params_.tame;
   const std::int64_t planes = run_.x_plane != 0 && !tame ? 2 : 1;
   std::byte* cells = scratch_.take(planes * plane * run_.lane_bytes);
-  const Type from = run_.plan.type, to = run_.plan.lane_type;
+  const Type from = run_.plan.type, to = staged_type(run_.plan);
   const bool lines = run_.layout.inner.extent == 1;
   const std::int64_t step = pass.step, x_row = pass.src_row, fold_step = pass.fold_step;
   // Where one row ends the next begins: they are one long line.

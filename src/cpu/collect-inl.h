@@ -113,23 +113,16 @@ HWY_NOINLINE void flush(Stage& stage, bool all) {
   if (stage.begin >= stop) return;
   A* src = static_cast<A*>(stage.memory);
   T* dst = reinterpret_cast<T*>(stage.to);
-  const auto write = [&](const auto& value) CENOTE_INLINED {
-    std::int64_t i = stage.begin;
-    const std::int64_t aligned = HWY_MIN((i + unit - 1) / unit * unit, stop);
-    for (; i < aligned; i += L) store_first(value(i), dst + i, HWY_MIN(L, aligned - i));
-    i = aligned;
-    if (stage.stream)
-      for (; i + L <= stop; i += L) stream(value(i), dst + i);
-    else
-      for (; i + L <= stop; i += L) store(value(i), dst + i);
-    if (i < stop) store_first(value(i), dst + i, stop - i);
-  };
-  const Scale<A> scale(stage);
-  if (stage.divisor == 1)
-    write([&](std::int64_t i) CENOTE_INLINED { return load(src + i); });
+  std::int64_t i = stage.begin;
+  const std::int64_t aligned = HWY_MIN((i + unit - 1) / unit * unit, stop);
+  for (; i < aligned; i += L) store_first(load(src + i), dst + i, HWY_MIN(L, aligned - i));
+  i = aligned;
+  if (stage.stream)
+    for (; i + L <= stop; i += L) stream(load(src + i), dst + i);
   else
-    write([&](std::int64_t i) CENOTE_INLINED { return scale(load(src + i)); });
-  for (std::int64_t i = 0; stop + i < stage.end; i += L) store(load(src + stop + i), src + i);
+    for (; i + L <= stop; i += L) store(load(src + i), dst + i);
+  if (i < stop) store_first(load(src + i), dst + i, stop - i);
+  for (i = 0; stop + i < stage.end; i += L) store(load(src + stop + i), src + i);
   stage.to += stop * static_cast<std::int64_t>(sizeof(T));
   stage.begin = 0;
   stage.end -= stop;
@@ -185,8 +178,8 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
   const std::int64_t apart = call.axis.stride, most = (call.axis.size - 1) / apart + 1, len = call.len;
   // Whole lines of the cache need no stage.
   T* const begin = static_cast<T*>(call.cells) + call.begin * call.cell_step;
-  const bool direct = std::is_same_v<T, A> && Make::streams && call.stage->stream && len % unit == 0 &&
-                      call.cell_step == len && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
+  const bool direct = std::is_same_v<T, A> && call.stage->stream && len % unit == 0 && call.cell_step == len &&
+                      reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
   // Rows whose last pack does not reach into the next
   const bool out_of_turn = length * stride == len && length >= L;
   Stage& stage = *call.stage;

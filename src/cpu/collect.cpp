@@ -11,7 +11,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "cpu/collect-inl.h"
+#include "cpu/strided_line-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -44,7 +44,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
       else
         result = result + all;
     });
-    return result;
+    return Offsets ? result : scale(result);
   };
   A* dst = rows.dst - from;
   if (to - from < L) return store(sum(from, LaneRange<T>(0, to - from)), dst + from);
@@ -53,7 +53,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
     if (streams)
       for (; i + L <= to; i += L) {
         if constexpr (Count > 0) __builtin_prefetch(gy[Count - 1] + i + ahead);
-        stream(Offsets ? sum(i, AllLanes()) : scale(sum(i, AllLanes())), dst + i);
+        stream(sum(i, AllLanes()), dst + i);
       }
     for (; i + L <= to; i += L) store(sum(i, AllLanes()), dst + i);
     if (i < to) store(sum(to - L, AllLanes()), dst + (to - L));
@@ -68,7 +68,6 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
 /// Rows of lanes that no window reaches across.
 template <bool Offsets, class T>
 struct FreeLanes {
-  static constexpr bool streams = true;
   static constexpr std::int64_t turn = 4 * Stage::room;
   HWY_INLINE void operator()(const Rows<Lane<T>>& rows) const {
     switch (rows.asks.count) {
@@ -99,28 +98,26 @@ HWY_INLINE Pack<T> interleaved(Pack<T> a, Pack<T> b) {
 }
 
 /// A line of cells. Those whose numbers leave the same rest when divided by the stride form a phase: windows lie at the
-/// same distances from all of them. A place of the line is one cell of each phase; together they ask `Reach`
-/// neighbouring outputs. Both are known to the compiler, or 0.
+/// same distances from all of them. A place of the line is one cell of each of `Stride` phases, of which there are one
+/// or two; together they ask `Reach` neighbouring outputs, or any number if that is 0.
 template <int Stride, int Reach, bool Offsets, class T>
 class Line {
  public:
   using A = Lane<T>;
-  static constexpr bool streams = Stride == 1 || Stride == 2;
   static constexpr std::int64_t turn = 4 * Stage::room;
 
   explicit Line(const Collect& call)
-      : stride_(call.stride),
-        out_(call.out),
-        length_((call.len + call.stride - 1) / call.stride),
+      : out_(call.out),
+        length_((call.len + Stride - 1) / Stride),
         first_(call.first),
         reach_(call.reach),
         step_(call.inner),
         far_(!call.crossing) {
     for (std::int64_t e = 0; e < reach_; ++e)
-      for (std::int64_t k = 0; k < stride_; ++k) {
+      for (std::int64_t k = 0; k < Stride; ++k) {
         const std::int64_t t = call.phases[k].window - first_ - e;
-        held_[e * stride_ + k] = t >= 0 && t < call.phases[k].count;
-        taps_[e * stride_ + k] = hn::Set(ByteTag<A>(), static_cast<std::uint8_t>(call.phases[k].tap + t * stride_));
+        held_[e * Stride + k] = t >= 0 && t < call.phases[k].count;
+        taps_[e * Stride + k] = hn::Set(ByteTag<A>(), static_cast<std::uint8_t>(call.phases[k].tap + t * Stride));
       }
     if (call.crossing) {
       // All outputs that are asked exist, from the first that place 0 asks.
@@ -137,6 +134,7 @@ class Line {
     if constexpr (Reach > 0) {
       if (rows.asks.count == 1) return fill<1>(rows);
       if (rows.asks.count == 2) return fill<2>(rows);
+      if (rows.asks.count == 4) return fill<4>(rows);
     }
     fill<0>(rows);
   }
@@ -167,7 +165,8 @@ class Line {
     bool streams;
     Scale<A> scale;
     HWY_INLINE void operator()(Pack<A> x, A* dst) const {
-      streams ? stream(Offsets ? x : scale(x), dst) : store(x, dst);
+      if constexpr (!Offsets) x = scale(x);
+      streams ? stream(x, dst) : store(x, dst);
     }
   };
 
@@ -206,14 +205,13 @@ class Line {
   template <int Count, class Ranges>
   HWY_NOINLINE void make(const Rows<A>& rows, std::int64_t begin, std::int64_t last, const Ranges& ranges) const {
     constexpr bool known = Count > 0 && Reach > 0;
-    const std::int64_t L = lanes<A>(), stride = Stride > 0 ? Stride : stride_, reach = Reach > 0 ? Reach : reach_;
+    const std::int64_t L = lanes<A>(), stride = Stride, reach = Reach > 0 ? Reach : reach_;
     const std::int64_t step = Stride == 1 ? step_ : 1;
     // Copies: stores might change what they are copies of.
     const std::int64_t count = rows.asks.count, first = first_;
     const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
     const std::int64_t to = rows.to;
     const Output output{rows.stream, Scale<A>(rows.stage)};
-    const Scale<A> scale(rows.stage);
     const T* gy[Count > 0 ? Count : most_windows];
     const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
     Bytes<A> wanted[known ? Count * Reach * Stride : 1];
@@ -234,7 +232,7 @@ class Line {
         for (; m + 4 * L <= last; m += 4 * L) add_packs<4>(rows.asks, gy, offsets, m, dst, output);
       for (;; m = HWY_MIN(m + L, last)) {
         if constexpr (Count > 0 && std::is_same_v<Ranges, Everywhere>) __builtin_prefetch(gy[Count - 1] + m + ahead);
-        Pack<A> sums[Stride > 0 ? Stride : most_phases];
+        Pack<A> sums[Stride];
         each<Stride>(stride, [&](std::int64_t k) CENOTE_INLINED { sums[k] = number<Pack<A>>(0); });
         each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
           each<Reach>(reach, [&](std::int64_t e) CENOTE_INLINED {
@@ -288,36 +286,26 @@ class Line {
   }
   /// The cells of one pack of places, of which `count` belong to the row.
   HWY_INLINE void weave(const Pack<A>* sums, A* dst, std::int64_t count, const Output& output) const {
-    if constexpr (Stride == 0) {
-      for (std::int64_t k = 0; k < stride_; ++k) {
-        HWY_ALIGN A cells[64 / sizeof(A)];
-        store(sums[k], cells);
-        for (std::int64_t i = 0; i < lanes<A>(); ++i) dst[k + i * stride_] = cells[i];
-      }
-    } else if constexpr (Stride == 1) {
+    if constexpr (Stride == 1) {
       output(sums[0], dst);
-    } else if constexpr (Stride == 2) {
+    } else {
       output(interleaved<false>(sums[0], sums[1]), dst);
       if (count > lanes<A>()) output(interleaved<true>(sums[0], sums[1]), dst + lanes<A>());
-    } else if constexpr (Stride == 3) {
-      hn::StoreInterleaved3(sums[0].v, sums[1].v, sums[2].v, Tag<A>(), dst);
-    } else {
-      hn::StoreInterleaved4(sums[0].v, sums[1].v, sums[2].v, sums[3].v, Tag<A>(), dst);
     }
   }
 
-  std::int64_t stride_, out_, length_;
-  std::int64_t first_, reach_, step_;    // outputs that place 0 asks, and the lanes of each
-  bool far_;                             // they come from memory
-  Border begin_, end_;                   // the first pack and the last
-  bool held_[most_reach * most_phases];  // whether a phase asks an output, and at which tap
-  Bytes<A> taps_[most_reach * most_phases];
+  std::int64_t out_, length_;
+  std::int64_t first_, reach_, step_;  // outputs that place 0 asks, and the lanes of each
+  bool far_;                           // they come from memory
+  Border begin_, end_;                 // the first pack and the last
+  bool held_[most_reach * Stride];     // whether a phase asks an output, and at which tap
+  Bytes<A> taps_[most_reach * Stride];
 };
 
 template <int Stride, int Reach, bool Offsets, class T>
 void collect_line(const Collect& call) {
   const Line<Stride, Reach, Offsets, T> line(call);
-  walk<T>(call, Stride > 0 ? Stride : call.stride, line.length(), line);
+  walk<T>(call, Stride, line.length(), line);
 }
 
 /// A line whose windows lie one cell apart, in two steps. A winner's tap along the row it lies in depends on that row
@@ -328,7 +316,6 @@ template <class T>
 class CrossedLine {
  public:
   using A = Lane<T>;
-  static constexpr bool streams = true;
   static constexpr std::int64_t turn = Stage::room;
 
   explicit CrossedLine(const Collect& call)
@@ -464,18 +451,14 @@ void collect_lines(const Collect& call) {
       const CrossedLine<T> line(call);
       return walk<T>(call, 1, line.length(), line);
     }
-  switch (call.stride) {
-    case 1: return collect_line<1, 0, Offsets, T>(call);
-    case 2:
-      // A reach of 1 is that of all phases. Halves do without: every form costs time to compile.
-      if constexpr (std::is_same_v<T, Lane<T>>) {
-        if (call.reach == 1 && call.phases[0].count == call.phases[1].count)
-          return collect_line<2, 1, Offsets, T>(call);
-        if (call.reach == 2) return collect_line<2, 2, Offsets, T>(call);
-      }
-      return collect_line<2, 0, Offsets, T>(call);
-    default: return collect_line<0, 0, Offsets, T>(call);
+  if (call.stride > 2) return collect_strided<Offsets, T>(call);
+  if (call.stride == 1) return collect_line<1, 0, Offsets, T>(call);
+  // A reach of 1 is that of all phases. Halves do without: every form costs time to compile.
+  if constexpr (std::is_same_v<T, Lane<T>>) {
+    if (call.reach == 1 && call.phases[0].count == call.phases[1].count) return collect_line<2, 1, Offsets, T>(call);
+    if (call.reach == 2) return collect_line<2, 2, Offsets, T>(call);
   }
+  collect_line<2, 0, Offsets, T>(call);
 }
 
 template <class T>

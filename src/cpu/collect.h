@@ -55,9 +55,10 @@ struct Collect {
   void* cells;  // row 0
   // One row: cells of a line that the next level runs along, or lanes that no window reaches across.
   std::int64_t len;
-  const Axis::Place* phases;  // lines only: the places of the first cells, as many as the stride
-  std::int64_t stride, out;   //
-  std::int64_t first, reach;  // and the outputs that these cells ask
+  const Axis::Place* phases;       // lines only: the places of the first cells, as many as the stride
+  std::int64_t size, stride, out;  //
+  std::int64_t first, reach;       // and the outputs that these cells ask
+  const void* gy_end;              // of the whole array; where it goes on behind a row, so do offsets
   // Lines of windows one cell apart may be crossed: rows are joined before the taps along them are told apart.
   std::int64_t inner;  // lanes of one cell of the line
   Crossing* crossing;  // or null

@@ -21,6 +21,18 @@ double inverse(double divisor) {
   return std::frexp(divisor, &exponent) == 0.5 && std::abs(exponent) < 100 ? 1 / divisor : 0;
 }
 
+/// Where gy ends, if it has no gaps and offsets lie as it does; null elsewhere.
+const std::byte* end_of(const View& gy, const View& offsets) {
+  if (offsets.data && offsets.strides != gy.strides) return nullptr;
+  std::int64_t last = 0;
+  for (int i = 0; i < gy.rank(); ++i) {
+    if (gy.strides[i] < 0 || gy.shape[i] == 0) return nullptr;
+    last += (gy.shape[i] - 1) * gy.strides[i];
+  }
+  if (last + 1 != element_count(gy.shape)) return nullptr;
+  return static_cast<const std::byte*>(gy.data) + (last + 1) * static_cast<std::int64_t>(size_of(gy.type));
+}
+
 // Whether the taps along the last level are better told apart after the rows of windows are joined: where that takes
 // few steps, fewer than asking every window, and rows are long enough to be worth their beginnings and ends.
 bool crosses(const Router& router, const View& offsets) {
@@ -97,7 +109,8 @@ class Collector::Rows {
         functions_(collecting(all.gx_.type, all.lines_, all.offsets_.data != nullptr)),
         bytes_(static_cast<std::int64_t>(size_of(all.gx_.type))),
         stage_{Scratch::of_this_thread().take(Stage::lanes * (all.gx_.type == Type::f64 ? 8 : 4)), all.divisor_,
-               inverse(all.divisor_), stream} {
+               inverse(all.divisor_), stream},
+        gy_end_(end_of(all.gy_, all.offsets_)) {
     if (!all.crosses_) return;
     // Packs may be read past the last lane.
     const std::int64_t inner = all.router_.lanes().outputs, first = all.first_ * inner, pack = 16;
@@ -120,11 +133,27 @@ class Collector::Rows {
       const std::int64_t first = row % level.axis.n, stop = std::min(level.axis.n, first + end - row);
       enter(row);
       const Stand& stand = stands_[last];
-      functions_.rows({stand.givers.data(), stand.count, level.axis, first, stop, level.steps.output_step,
-                       level.steps.offset_step, level.steps.cell_step, level.scale,
-                       static_cast<std::byte*>(all_.gx_.data) + stand.cell * bytes_, all_.row_, all_.phases_.data(),
-                       line.stride, line.out, all_.first_, all_.reach_, all_.router_.lanes().outputs,
-                       all_.crosses_ ? &crossing_ : nullptr, &stage_});
+      functions_.rows({stand.givers.data(),
+                       stand.count,
+                       level.axis,
+                       first,
+                       stop,
+                       level.steps.output_step,
+                       level.steps.offset_step,
+                       level.steps.cell_step,
+                       level.scale,
+                       static_cast<std::byte*>(all_.gx_.data) + stand.cell * bytes_,
+                       all_.row_,
+                       all_.phases_.data(),
+                       line.size,
+                       line.stride,
+                       line.out,
+                       all_.first_,
+                       all_.reach_,
+                       gy_end_,
+                       all_.router_.lanes().outputs,
+                       all_.crosses_ ? &crossing_ : nullptr,
+                       &stage_});
       row += stop - first;
     }
     functions_.flush(stage_);
@@ -176,6 +205,7 @@ class Collector::Rows {
   Collecting functions_;
   std::int64_t bytes_;
   Stage stage_;
+  const std::byte* gy_end_;
   Crossing crossing_{};
   std::array<Stand, max_rank> stands_;
 };

@@ -21,7 +21,10 @@ void write_numbers(const void* numbers, std::int64_t count, void* indices) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Index>(from[i]);
 }
 
-bool writes_directly(Type lane, Type to) { return lane == to || (lane == Type::f32 && is_half(to)); }
+bool writes_directly(const Plan::Impl& plan) {
+  return plan.lane_type == plan.output_type || is_keyed(plan) ||
+         (plan.lane_type == Type::f32 && is_half(plan.output_type));
+}
 
 // One division in double precision, one rounding.
 template <class Sum>
@@ -52,11 +55,10 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
       second_(static_cast<std::byte*>(operands.second)),
       indices_(static_cast<std::byte*>(operands.indices.data)),
       cells_(static_cast<const std::byte*>(operands.cells.data)),
-      finish_type_(writes_directly(plan.lane_type, plan.output_type) ? plan.output_type : plan.lane_type),
+      finish_type_(writes_directly(plan) ? plan.output_type : plan.lane_type),
       stream_(stream) {
-  const Role role = plan.role == Role::winner ? Role::value : plan.role;
-  if (!kernels(finish_type_, reducer, role).finish) finish_type_ = plan.lane_type;
-  kernels_ = kernels(finish_type_, reducer, role);
+  if (!kernels(finish_type_, reducer, plan.role).finish) finish_type_ = plan.lane_type;
+  kernels_ = kernels(finish_type_, reducer, plan.role);
   std::int64_t scale = 1;
   for (int l = layout.depth - 1; l >= 0; --l) {
     scales_[static_cast<std::size_t>(l)] = scale;

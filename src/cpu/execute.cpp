@@ -23,7 +23,9 @@ constexpr std::int64_t swept_bytes = 256 << 10;   // of rows side by side that w
 constexpr std::int64_t least_swept = 64;          // lanes of them: shorter runs of memory are slow
 constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
 
-bool reads_directly(Type from, Type lane) { return from == lane || (is_half(from) && lane == Type::f32); }
+bool reads_directly(const Plan::Impl& plan) {
+  return plan.type == plan.lane_type || is_keyed(plan) || (is_half(plan.type) && plan.lane_type == Type::f32);
+}
 
 // Whether the few rows of a window that no other shares are folded as they are read.
 bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool staged, std::int64_t read_bytes) {
@@ -152,10 +154,11 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   const bool lines = layout.inner.extent == 1;
   const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
   // Lanes that gather read whole lanes, so that halves are widened before.
-  const bool scattered = lines && is_half(plan.type) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
-  const bool staged = !contiguous || scattered || !reads_directly(plan.type, plan.lane_type) ||
+  const bool scattered =
+      lines && is_half(plan.type) && !is_keyed(plan) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
+  const bool staged = !contiguous || scattered || !reads_directly(plan) ||
                       (!kernels(plan.type, reducer, plan.role).lines && plan.role != Role::follower);
-  const Type read = staged ? plan.lane_type : plan.type;
+  const Type read = staged ? staged_type(plan) : plan.type;
   const bool stream = plan.bytes > last_level_cache() / 8 * 7;
   Run run{plan,
           layout,
@@ -178,8 +181,9 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
           {},
           {},
           1};
-  run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
-  run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
+  // Halves that are widened leave states to the lane type.
+  if (!run.kernels.merge) run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
+  if (!run.kernels.join) run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
   run.swept = is_swept(run);
   run.fused = run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
   run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);

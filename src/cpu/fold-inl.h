@@ -189,7 +189,61 @@ struct Ordered : Extreme<Largest> {
     return {{further_number<Largest>(a.part[0], b.part[0])}};
   }
 };
-/// What a carry is where no cell is NaN.
+/// Max and min of Keyed cells, where a zero comes before a zero of the other sign.
+template <class Half, bool Largest>
+struct KeyedExtreme : Extreme<Largest> {
+  static constexpr std::int16_t minus_zero = Keyed<Half, Largest>::minus_zero;
+  explicit HWY_INLINE KeyedExtreme(const Params& params) : Extreme<Largest>(params) {}
+  template <class N>
+  HWY_INLINE auto keeps(N a, N b) const {
+    // Beside a, the zero that comes first is the other one.
+    const N minus = broadcast(minus_zero), plus = minus + broadcast(std::int16_t{1});
+    return Largest ? b <= select(a == minus, plus, a) : select(a == plus, minus, a) <= b;
+  }
+  template <class N>
+  HWY_INLINE Parts<N, 1> combine(Parts<N, 1> a, Parts<N, 1> b) const {
+    return {{select(keeps(a.part[0], b.part[0]), a.part[0], b.part[0])}};
+  }
+};
+/// The same where no zero has a sign.
+template <class Half, bool Largest>
+struct KeyedOrdered : Extreme<Largest> {
+  static constexpr bool is_calm = true;
+  static constexpr std::int16_t minus_zero = Keyed<Half, Largest>::minus_zero;
+  explicit HWY_INLINE KeyedOrdered(const Params& params) : Extreme<Largest>(params) {}
+};
+
+/// Remembers whether a Keyed cell was a negative zero.
+template <std::int16_t MinusZero>
+class ZeroWatch {
+  using T = std::int16_t;
+
+ public:
+  HWY_INLINE ZeroWatch() : seen_(hn::FirstN(Tag<T>(), 0)) {}
+  HWY_INLINE void add(Pack<T> a, Pack<T> b) {
+    const Pack<T> minus = broadcast(MinusZero);
+    seen_ = hn::Or(seen_, hn::Or((a == minus).m, (b == minus).m));
+  }
+  HWY_INLINE void doubt() { seen_ = hn::FirstN(Tag<T>(), 1); }
+  HWY_INLINE bool any() const { return !hn::AllFalse(Tag<T>(), seen_); }
+
+ private:
+  hn::Mask<Tag<T>> seen_;
+};
+/// What tells whether there were cells that a calm carry is not made for.
+template <class C>
+struct WatchFor {
+  using type = NanWatch<typename LaneOf<typename C::N>::type>;
+};
+template <class C>
+requires requires { decltype(C::reducer)::minus_zero; }
+struct WatchFor<C> {
+  using type = ZeroWatch<decltype(C::reducer)::minus_zero>;
+};
+template <class C>
+using Watch = typename WatchFor<C>::type;
+
+/// What a carry is where no cell is NaN, or a negative zero.
 template <class C>
 struct Calm {
   static constexpr bool differs = false;
@@ -201,6 +255,13 @@ struct Calm<Carry<Extreme<Largest>, A>> {
   static constexpr bool differs = true;
   static HWY_INLINE Carry<Ordered<Largest>, A> of(const Carry<Extreme<Largest>, A>&) {
     return Carry<Ordered<Largest>, A>(Params{});
+  }
+};
+template <class Half, bool Largest, class A>
+struct Calm<Carry<KeyedExtreme<Half, Largest>, A>> {
+  static constexpr bool differs = true;
+  static HWY_INLINE Carry<KeyedOrdered<Half, Largest>, A> of(const Carry<KeyedExtreme<Half, Largest>, A>&) {
+    return Carry<KeyedOrdered<Half, Largest>, A>(Params{});
   }
 };
 template <bool Largest, class A>

@@ -17,9 +17,19 @@ template <class A>
 void weave(const A* lines, std::int64_t apart, std::int64_t count, std::int64_t n, A* dst) {
   const hn::ScalableTag<A> tag;
   const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto from = [&](std::int64_t k, std::int64_t i) HWY_ATTR { return hn::LoadU(tag, lines + k * apart + i); };
   if (count == 2) {
-    for (std::int64_t i = 0; 2 * i < n; i += L)
-      hn::StoreInterleaved2(hn::LoadU(tag, lines + i), hn::LoadU(tag, lines + apart + i), tag, dst + 2 * i);
+    for (std::int64_t i = 0; 2 * i < n; i += L) hn::StoreInterleaved2(from(0, i), from(1, i), tag, dst + 2 * i);
+    return;
+  }
+  if (count == 3) {
+    for (std::int64_t i = 0; 3 * i < n; i += L)
+      hn::StoreInterleaved3(from(0, i), from(1, i), from(2, i), tag, dst + 3 * i);
+    return;
+  }
+  if (count == 4) {
+    for (std::int64_t i = 0; 4 * i < n; i += L)
+      hn::StoreInterleaved4(from(0, i), from(1, i), from(2, i), from(3, i), tag, dst + 4 * i);
     return;
   }
   for (std::int64_t k = 0; k < count; ++k)

@@ -109,10 +109,10 @@ void range(const void* line, std::int64_t n, double& low, double& high) {
   high = hn::AllTrue(tag, hn::Eq(bad[0], bad[0])) ? (to > high ? to : high) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// States are merged in the lane type, so the halves leave that to f32.
+/// States are merged in the lane type, so halves that are widened leave that to f32.
 template <class C, class T>
 constexpr auto merger() -> void (*)(const Pass&) {
-  if constexpr (std::is_same_v<T, Lane<T>>)
+  if constexpr (sizeof(T) == sizeof(Lane<T>))
     return merge<C>;
   else
     return nullptr;
@@ -120,7 +120,7 @@ constexpr auto merger() -> void (*)(const Pass&) {
 
 template <class C, class T>
 constexpr auto joiner() -> void (*)(const Join&) {
-  if constexpr (std::is_same_v<T, Lane<T>>)
+  if constexpr (sizeof(T) == sizeof(Lane<T>))
     return join_rows<C>;
   else
     return nullptr;
@@ -134,6 +134,18 @@ struct FoldsAs {
 template <>
 struct FoldsAs<Avg> {
   using type = Sum;
+};
+
+/// How the values of a reducer are made: the reducer, and the type that elements are read as.
+template <class R, class T>
+struct Made {
+  using Reducer = R;
+  using Element = T;
+};
+template <bool Largest, class T>
+requires(sizeof(T) == 2 && std::is_floating_point_v<Lane<T>>) struct Made<Extreme<Largest>, T> {
+  using Reducer = KeyedExtreme<T, Largest>;
+  using Element = Keyed<T, Largest>;
 };
 
 template <class C, class T>
@@ -150,7 +162,7 @@ template <class C, class T>
 HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
   Kernels result{lines<C, T>,      rows<C, T>,     merger<C, T>(),      finish,
                  sweep_line<C, T>, joiner<C, T>(), plane_maker<C, T>(), parts};
-  result.swept = sweeps_planes<C, T>;
+  result.swept = LiftsAsIs<C>::value;
   return result;
 }
 
@@ -158,7 +170,9 @@ template <class R, class T>
 HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
-    table.at(Role::value, reducer) = kernels_of<Carry<typename FoldsAs<R>::type, A>, T>(R::parts, finish<R, T>);
+    using Q = typename Made<R, T>::Reducer;
+    using E = typename Made<R, T>::Element;
+    table.at(Role::value, reducer) = kernels_of<Carry<typename FoldsAs<Q>::type, Lane<E>>, E>(R::parts, finish<Q, E>);
     if constexpr (requires { R::tames; }) {
       table.at(Role::value, reducer).range = range<R, T>;
       table.at(Role::value, reducer).powers = tame_powers<R, T>;

@@ -29,6 +29,14 @@ template <bool Largest, class A>
 struct Repeats<Carry<Ordered<Largest>, A>> {
   static constexpr bool value = true;
 };
+template <class Half, bool Largest, class A>
+struct Repeats<Carry<KeyedExtreme<Half, Largest>, A>> {
+  static constexpr bool value = true;
+};
+template <class Half, bool Largest, class A>
+struct Repeats<Carry<KeyedOrdered<Half, Largest>, A>> {
+  static constexpr bool value = true;
+};
 template <bool Largest, class A>
 struct Repeats<Carry<Winner<Extreme<Largest>>, A>> {
   static constexpr bool value = true;
@@ -134,7 +142,7 @@ class LineStream {
       each<Levels>([&](int level) CENOTE_INLINED {
         shifts[level] = Shift<A>((within ? width : 0) + (rest & ((1 << level) - 1)));
       });
-    NanWatch<A> watch;
+    Watch<Q> watch;
     const auto push = [](auto& queue, const State& state) CENOTE_INLINED {
       for (int i = 0; i < apart - 1; ++i) queue[i] = queue[i + 1];
       queue[apart - 1] = state;

@@ -180,6 +180,10 @@ HWY_INLINE bool all(Flags<T> flags) {
   return HWY_LIKELY(hn::AllTrue(Tag<T>(), flags.m));
 }
 
+template <class T>
+HWY_INLINE Pack<T> magnitude(Pack<T> x) {
+  return {hn::Abs(x.v)};
+}
 /// a * b + c, rounded once or twice.
 template <class T>
 HWY_INLINE Pack<T> mul_add(Pack<T> a, Pack<T> b, Pack<T> c) {
@@ -196,7 +200,9 @@ HWY_INLINE Pack<T> fused(Pack<T> a, Pack<T> b, Pack<T> c) {
   const auto keep = hn::BitCast(Tag<T>(), hn::Set(Tag<Bits>(), ~Bits{0} << (sizeof(T) == 4 ? 12 : 27)));
   const Pack<T> a1{hn::And(a.v, keep)}, b1{hn::And(b.v, keep)}, a2 = a - a1, b2 = b - b1, product = a * b;
   const Pack<T> error = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
-  return select(is_nan(error), product + c, (product + c) + error);
+  // A product that overflows has none: it may be infinite while that of the halves is not.
+  const auto exists = magnitude(error) <= number<Pack<T>>(std::numeric_limits<T>::max());
+  return select(exists, (product + c) + error, product + c);
 #endif
 }
 /// 2^n for a whole number n that is not too large; 0 where that is below all normal numbers.
@@ -225,10 +231,6 @@ HWY_INLINE Pack<T> binade(Pack<T> x) {
   return {hn::Max(hn::And(x.v, highest<Pack<T>>().v), hn::Set(Tag<T>(), std::numeric_limits<T>::min()))};
 }
 
-template <class T>
-HWY_INLINE Pack<T> magnitude(Pack<T> x) {
-  return {hn::Abs(x.v)};
-}
 template <class T>
 HWY_INLINE Pack<T> square_root(Pack<T> x) {
   return {hn::Sqrt(x.v)};

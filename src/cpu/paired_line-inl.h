@@ -76,7 +76,7 @@ class PairedLine {
     const std::int64_t cut = HWY_MIN(cut_, to), begin = pass_.begin;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     constexpr bool follows = C::inputs == 2;
-    NanWatch<A> watch;
+    Watch<Q> watch;
     const auto split = [&](Pack<A> first, Pack<A> second) CENOTE_INLINED {
       return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
     };

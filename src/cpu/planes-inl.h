@@ -338,7 +338,7 @@ void folded_planes(const Planes& call) {
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
-  if constexpr (sweeps_planes<C, T>)
+  if constexpr (LiftsAsIs<C>::value)
     if (call.swept) return SweptPlanes<C, T>(carry, call).run();
   // Short windows too where values are written at once; whether they are must not depend on where a line is cut.
   const bool streams = call.direct && call.folded && call.line.fold == 1 && call.line.axis->out >= least_direct &&

@@ -288,7 +288,7 @@ class RegularLine {
     const bool below = from < first_, above = high < to;
     const T* line = all.src + row * all.src_row;
     A* dst = all.dst + row * all.dst_row;
-    NanWatch<A> watch;
+    Watch<Q> watch;
     // A window of every row that is folded, joined.
     const auto folded = [&](const T* p, const auto& window, std::int64_t o) CENOTE_INLINED {
       auto state = window(p, 0);

@@ -22,6 +22,10 @@ template <bool Largest, class A>
 struct LiftsAsIs<Carry<Extreme<Largest>, A>> {
   static constexpr bool value = true;
 };
+template <class Half, bool Largest, class A>
+struct LiftsAsIs<Carry<KeyedExtreme<Half, Largest>, A>> {
+  static constexpr bool value = true;
+};
 template <class A>
 struct LiftsAsIs<Carry<Sum, A>> {
   static constexpr bool value = true;
@@ -53,7 +57,7 @@ class RowLine {
     const std::int64_t apart = (len + L - 1) / L * L;
     const Pack<A> divisor = number<Pack<A>>(all.values.divisor);
     const bool straight = all.values.dst != nullptr, divides = all.values.divides, past = all.values.past_caches;
-    NanWatch<A> watch;
+    Watch<Q> watch;
     const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
     const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
     for (; row < all.count; ++row) {

@@ -61,7 +61,15 @@ HWY_INLINE auto fold_packs(const Carry<R, Lane<T>>& carry, const T* cells, std::
 template <class C>
 constexpr bool looks_up_zeros = false;
 template <class R, class A>
-constexpr bool looks_up_zeros<Carry<R, A>> = R::picks&& std::is_floating_point_v<A>;
+constexpr bool looks_up_zeros<Carry<R, A>> = R::picks && (std::is_floating_point_v<A> || requires { R::minus_zero; });
+template <class R, class A>
+HWY_INLINE bool is_zero(const Carry<R, A>&, Pack<A> x) {
+  const A first = hn::GetLane(x.v);
+  if constexpr (requires { R::minus_zero; })
+    return first == R::minus_zero || first == R::minus_zero + 1;
+  else
+    return first == A{0};
+}
 
 /// One output over several neighbouring cells: lanes are folded at the end. Reducers that pick would lose the order of
 /// equal zeros, so a zero is looked up again.
@@ -72,9 +80,9 @@ HWY_INLINE auto fold_across(const Carry<R, Lane<T>>& carry, const T* cells, std:
   const Cut<1, T> rest(0, count - packs * lanes<A>());
   auto state = across<static_cast<int>(hn::MaxLanes(Tag<A>())) / 2>(carry, fold_packs(carry, cells, packs, rest));
   if constexpr (looks_up_zeros<Carry<R, A>>) {
-    if (hn::GetLane(state.part[0].v) == A{0}) {
+    if (is_zero(carry, state.part[0])) {
       std::int64_t j = 0;
-      while (hn::GetLane(load_every(cells + j).v) != A{0}) ++j;
+      while (!is_zero(carry, load_every(cells + j))) ++j;
       state.part[0] = load_every(cells + j);
     }
   }

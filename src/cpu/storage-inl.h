@@ -18,6 +18,19 @@ template <>
 struct LaneFor<bf16> {
   using type = float;
 };
+/// Halves whose order alone matters, as whole numbers of their size in the same order. They are moved so that what
+/// comes before all others, an infinity, is the last number of all, and NaN of either sign goes round to the other end.
+template <class Half, bool Largest>
+struct Keyed {
+  static constexpr int infinity = std::is_same_v<Half, f16> ? 0x7c00 : 0x7f80;
+  static constexpr auto offset = static_cast<std::int16_t>(Largest ? infinity - 0x7fff : 0x7fff - infinity);
+  static constexpr auto minus_zero = static_cast<std::int16_t>(offset - 1);
+  std::int16_t bits;
+};
+template <class Half, bool Largest>
+struct LaneFor<Keyed<Half, Largest>> {
+  using type = std::int16_t;
+};
 template <class T>
 using Lane = typename LaneFor<T>::type;
 
@@ -48,10 +61,21 @@ HWY_INLINE Pack<float> widen(HalfBits half, bf16) {
   const hn::RebindToUnsigned<Tag<float>> wide;
   return {hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(hn::PromoteTo(wide, half)))};
 }
+/// Numbers below 0 come in the order of their magnitudes: turned round, and back.
+HWY_INLINE Pack<std::int16_t> turned(Pack<std::int16_t> x) {
+  const Tag<std::int16_t> tag;
+  return {hn::Xor(x.v, hn::And(hn::ShiftRight<15>(x.v), hn::Set(tag, std::int16_t{0x7fff})))};
+}
+template <class Half, bool Largest>
+HWY_INLINE Pack<std::int16_t> widen(hn::Vec<Tag<std::uint16_t>> half, Keyed<Half, Largest>) {
+  return turned({hn::BitCast(Tag<std::int16_t>(), half)}) + broadcast(Keyed<Half, Largest>::offset);
+}
+/// Lanes as they lie in memory.
 template <class T>
-requires std::is_same_v<T, f16> || std::is_same_v<T, bf16> HWY_INLINE Pack<float> load(const T* p) {
-  const hn::Rebind<std::uint16_t, Tag<float>> half;
-  return widen(hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(p)), T{});
+using StorageTag = std::conditional_t<std::is_same_v<T, Lane<T>>, Tag<T>, hn::Rebind<std::uint16_t, Tag<Lane<T>>>>;
+template <class T>
+requires(!std::is_same_v<T, Lane<T>>) HWY_INLINE Pack<Lane<T>> load(const T* p) {
+  return widen(hn::LoadU(StorageTag<T>(), reinterpret_cast<const std::uint16_t*>(p)), T{});
 }
 
 /// As it is, and in a register: a compiler may read again from memory what is used several times, which costs more
@@ -103,9 +127,6 @@ HWY_INLINE Bytes<A> select(Flags<A> yes, Bytes<A> a, Bytes<A> b) {
 #endif
 }
 
-/// Lanes as they lie in memory.
-template <class T>
-using StorageTag = std::conditional_t<std::is_same_v<T, Lane<T>>, Tag<T>, hn::Rebind<std::uint16_t, Tag<float>>>;
 /// Whether masked loads leave alone what they do not load.
 template <class T>
 constexpr bool loads_masked = HWY_TARGET == HWY_AVX3 ||
@@ -149,6 +170,11 @@ HWY_INLINE Pack<Lane<T>> load_every(const T* p) {
   else
     return broadcast<float>(static_cast<float>(*p));
 }
+template <class Half, bool Largest>
+HWY_INLINE Pack<std::int16_t> load_every(const Keyed<Half, Largest>* p) {
+  const Tag<std::uint16_t> tag;
+  return widen(hn::Set(tag, static_cast<std::uint16_t>(p->bits)), Keyed<Half, Largest>{});
+}
 /// Every `stride`-th element from p; with a stride of 2 one element past the last lane's is read too.
 template <int Stride, class T>
 HWY_INLINE Pack<Lane<T>> load_apart(const T* p, std::int64_t stride) {
@@ -170,7 +196,7 @@ template <int Stride, class T>
 HWY_INLINE void load_woven(const T* p, Pack<Lane<T>> (&phases)[Stride]) {
   constexpr bool half = !std::is_same_v<T, Lane<T>>;
   using Stored = std::conditional_t<half, std::uint16_t, T>;
-  const hn::Rebind<Stored, Tag<Lane<T>>> tag;
+  const StorageTag<T> tag;
   const auto* from = reinterpret_cast<const Stored*>(p);
 #if HWY_TARGET == HWY_AVX3
   if constexpr (Stride == 3 && sizeof(Stored) == 4) {
@@ -329,11 +355,20 @@ HWY_INLINE void stream(Pack<T> x, T* p) {
 HWY_INLINE auto narrow(Pack<float> x, bf16) {
   const hn::RebindToUnsigned<Tag<float>> wide;
   const auto bits = hn::BitCast(wide, x.v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1u));
-  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(wide, 0x7fffu)));
-  const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000u));
-  const auto chosen = hn::IfThenElse(hn::RebindMask(wide, is_nan(x).m), quiet, rounded);
+  // What lies half way above an even number is cut off, and so is what NaN carries: those made here have more.
+  const auto last = hn::And(bits, hn::Set(wide, 0x1ffffu)), half = hn::Set(wide, 0x8000u);
+#if HWY_TARGET == HWY_AVX3
+  const auto moves =
+      _mm512_mask_cmpneq_epi32_mask(_mm512_cmp_ps_mask(x.v.raw, x.v.raw, _CMP_ORD_Q), last.raw, half.raw);
+  const __m512i rounded = _mm512_mask_add_epi32(bits.raw, moves, bits.raw, half.raw);
+  const auto upper = hn::Add(hn::Iota(Tag<std::uint16_t>(), 1), hn::Iota(Tag<std::uint16_t>(), 0));
+  return hn::Vec<StorageTag<bf16>>{_mm512_castsi512_si256(_mm512_permutexvar_epi16(upper.raw, rounded))};
+#else
+  const auto half_way = hn::Eq(last, half);
+  const auto stays = hn::Or(half_way, hn::RebindMask(wide, is_nan(x).m));
+  const auto chosen = hn::IfThenElse(stays, bits, hn::Add(bits, half));
   return hn::TruncateTo(hn::Rebind<std::uint16_t, Tag<float>>(), hn::ShiftRight<16>(chosen));
+#endif
 }
 HWY_INLINE auto narrow(Pack<float> x, f16) {
   const hn::Rebind<std::uint16_t, Tag<float>> half;
@@ -361,6 +396,19 @@ HWY_INLINE void stream_half(Pack<float> x, T* p) {
     hn::Stream(narrow(x, T{}), half, reinterpret_cast<std::uint16_t*>(p));
   else
     store_half(x, p);
+}
+/// Cells as they were.
+template <class Half, bool Largest>
+HWY_INLINE Pack<std::int16_t> unkeyed(Pack<std::int16_t> x, const Keyed<Half, Largest>*) {
+  return turned(x - broadcast(Keyed<Half, Largest>::offset));
+}
+template <class Half, bool Largest>
+HWY_INLINE void store(Pack<std::int16_t> x, Keyed<Half, Largest>* p) {
+  store(unkeyed(x, p), &p->bits);
+}
+template <class Half, bool Largest>
+HWY_INLINE void stream(Pack<std::int16_t> x, Keyed<Half, Largest>* p) {
+  stream(unkeyed(x, p), &p->bits);
 }
 HWY_INLINE void store(Pack<float> x, f16* p) { store_half(x, p); }
 HWY_INLINE void store(Pack<float> x, bf16* p) { store_half(x, p); }

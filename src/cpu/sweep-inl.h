@@ -167,7 +167,7 @@ class LineSweep {
     const Q carry = carry_;
     const std::int64_t L = lanes<A>(), step = step_, plane = plane_, id = pass_.id_scale;
     const std::int64_t safe = end - (taps - 1) * step - L;
-    NanWatch<A> watch;
+    Watch<Q> watch;
     std::int64_t i = 0;
     const auto cell = [&](std::int64_t j, const auto& get) CENOTE_INLINED {
       return carry.cell(line + i + j * step, j * id, [&](const T* p) CENOTE_INLINED {
@@ -204,7 +204,7 @@ class LineSweep {
   HWY_NOINLINE void read(const T* src, std::int64_t first, std::int64_t count) {
     const std::int64_t L = lanes<A>(), low = std::clamp<std::int64_t>(-first, 0, count);
     const std::int64_t high = std::clamp<std::int64_t>(axis_.n * unit_ - first, low, count);
-    NanWatch<A> watch;
+    Watch<Q> watch;
     const auto put = [&](const State& state, std::int64_t i) CENOTE_INLINED {
       if constexpr (Q::is_calm) watch.add(cells_of(state), cells_of(state));
       carry_.store_state(state, cells_ + i, plane_);

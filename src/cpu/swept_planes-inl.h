@@ -15,10 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
 
-/// Whether there are kernels for planes that are swept: not for halves, since each set costs time to compile.
-template <class C, class T>
-constexpr bool sweeps_planes = LiftsAsIs<C>::value&& std::is_same_v<T, Lane<T>>;
-
 /// What has been folded so far, of U packs of rows one after the other: where rounding adds up, in groups.
 template <int U, class Q>
 class Tally {
@@ -190,7 +186,7 @@ class SweptPlanes {
     const Q carry = like;
     const std::int64_t L = lanes<A>(), k = line_.size, low = line_.low, step = call_.line.step, len = len_;
     const std::int64_t begin = call_.line.begin, end = call_.line.end, padded_len = padded_len_;
-    NanWatch<A> watch;
+    Watch<Q> watch;
     for (std::int64_t r = 0; r < count; ++r, src += call_.line.src_row, to += pitch_)
       for (std::int64_t c = 0; c < len; c += strip()) {
         const bool whole = c + strip() <= len;

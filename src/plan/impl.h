@@ -30,4 +30,9 @@ struct Plan::Impl {
   Algorithm algorithm;
 };
 
+/// Whether cells are halves of which the order alone matters: kernels compare them as whole numbers of their size.
+inline bool is_keyed(const Plan::Impl& plan) { return is_half(plan.type) && plan.lane_type == Type::i16; }
+/// What cells become that kernels cannot read where they lie.
+inline Type staged_type(const Plan::Impl& plan) { return is_keyed(plan) ? plan.type : plan.lane_type; }
+
 }  // namespace cenote

@@ -99,6 +99,7 @@ Type lane_type(const Plan::Impl& plan) {
   if (is_integer(plan.type) && plan.traits.counts == Counts::divisor)
     return plan.type == Type::u64 ? Type::u64 : Type::i64;
   const Type result = plan.pooling.dtype.value_or(plan.type);
+  if (is_half(result) && plan.traits.picks) return Type::i16;
   return is_half(result) ? Type::f32 : result == Type::boolean ? Type::u8 : result;
 }
 

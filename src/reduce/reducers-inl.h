@@ -508,7 +508,16 @@ struct Lp {
   }
   template <class N>
   CENOTE_FN N gain(N from, N to) const {
-    return power(ratio(unit(from), unit(to)), p - 1);
+    const N r = ratio(unit(from), unit(to));
+    if (p == 1 || p >= 2) return power(r, p - 1);
+    // The power is a number where the ratio is none any more: such a ratio is moved up before, and its power down.
+    using Limits = std::numeric_limits<typename LaneOf<N>::type>;
+    constexpr int up = Limits::max_exponent * 3 / 4, down = Limits::max_exponent / 2;
+    const auto fits =
+        (number<N>(static_cast<double>(Limits::min())) <= r) | (to == highest<N>()) | (from == number<N>(0));
+    const N lifted = (from * number<N>(std::ldexp(1.0, up))) / (to * number<N>(std::ldexp(1.0, -down)));
+    const N half_back = select(fits, number<N>(1), number<N>(std::exp2((1 - p) * (up + down) / 2)));
+    return power(select(fits, r, lifted), p - 1) * half_back * half_back;
   }
   template <class N>
   CENOTE_FN N shrink(N from, N to) const {

@@ -1,0 +1,225 @@
+// Lines of cells whose windows lie several cells apart, made pack by pack in the order of their addresses.
+// Included once per target, inside the toggle of the translation unit that includes it.
+
+#include "cpu/collect-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// A pack of cells lies in a few neighbouring windows: one load brings their outputs, and one permutation hands them
+/// out. Packs are those of memory, whatever rows begin and end in them, so that they leave at once; what is left at the
+/// end of a row waits in the stage for the next.
+template <bool Offsets, class T>
+class StridedLine {
+ public:
+  using A = Lane<T>;
+
+  explicit StridedLine(const Collect& call)
+      : len_(call.len),
+        stride_(call.stride),
+        out_(call.out),
+        reach_((call.size - 1) / call.stride + 1),
+        step_(lanes<A>() / stride_),
+        rest_(lanes<A>() % stride_),
+        span_((stride_ + lanes<A>() - 2) / stride_ + 1),
+        end_(static_cast<const T*>(call.gy_end)),
+        scale_(*call.stage) {
+    const std::int64_t L = lanes<A>();
+    for (std::int64_t phase = 0; phase < stride_; ++phase) {
+      HWY_ALIGN Number windows[64 / sizeof(A)];
+      HWY_ALIGN Number taps[64 / sizeof(A)];
+      HWY_ALIGN Number first[64 / sizeof(A)];
+      for (std::int64_t i = 0, window = 0, tap = phase; i < L; ++i) {
+        windows[i] = static_cast<Number>(window);
+        taps[i] = static_cast<Number>(tap);
+        const std::int64_t highest = tap + (reach_ - 1) * stride_;
+        first[i] = static_cast<Number>(highest < call.size ? highest : -1);
+        if (++tap == stride_) ++window, tap = 0;
+      }
+      cells_[phase] = {hn::SetTableIndices(Tag<A>(), windows), hn::Load(Numbers(), taps), hn::Load(Numbers(), first)};
+    }
+    starts_[0] = {call.phases[0].window, call.phases[0].tap};
+    for (std::int64_t i = 1; i < L; ++i) {
+      starts_[i] = starts_[i - 1];
+      if (--starts_[i].phase < 0) --starts_[i].window, starts_[i].phase += stride_;
+    }
+  }
+
+  /// The next row, which goes on where the stage ends.
+  HWY_INLINE void operator()(const Asks<A>& asks, Stage& stage) const {
+    if (reach_ == 1 && asks.count == 1) return make<1, 1>(asks, stage);
+    if (reach_ == 2 && asks.count == 1) return make<1, 2>(asks, stage);
+    if (reach_ == 2 && asks.count == 2) return make<2, 2>(asks, stage);
+    make<0, 0>(asks, stage);
+  }
+
+ private:
+  using Number = IndexLane<A>;
+  using Numbers = Tag<Number>;
+  using Windows = decltype(hn::SetTableIndices(Tag<A>(), static_cast<const Number*>(nullptr)));
+  /// Of the first lane of a pack: the last window that begins at or before it, and its tap there.
+  struct Start {
+    std::int64_t window, phase;
+  };
+
+  /// Cells get something of `Reach` windows at most, in each of `Count` rows of outputs; or of any number.
+  template <int Count, int Reach>
+  HWY_NOINLINE void make(const Asks<A>& asks, Stage& stage) const {
+    // Copies: stores might change what they are copies of.
+    const std::int64_t L = lanes<A>(), stride = stride_, step = step_, rest = rest_, out = out_;
+    const std::int64_t count = asks.count, reach = Reach > 0 ? Reach : reach_, held = stage.end;
+    const bool streams = stage.stream;
+    const Scale<A> scale = scale_;
+    const Cells* const cells = cells_;
+    const T* gy[Count > 0 ? Count : most_windows];
+    const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
+    Bytes<A> wanted[Count > 0 ? Count : most_windows];
+    each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
+      gy[g] = reinterpret_cast<const T*>(asks.of[g].gy) - (reach - 1);
+      offsets[g] = asks.of[g].offsets - (reach - 1);
+      wanted[g] = asks.of[g].wanted;
+    });
+    const auto none = hn::Set(Numbers(), -1);
+    std::int64_t left = held + len_;
+    Start at = starts_[held];
+    A* waiting = static_cast<A*>(stage.memory);
+    const std::byte* begin = stage.to;
+    T* dst = reinterpret_cast<T*>(stage.to);
+    const auto sum = [&](const auto& ranges) CENOTE_INLINED {
+      const Windows windows = cells[at.phase].windows;
+      Pack<A> result = number<Pack<A>>(0);
+      each<Reach>(reach, [&](std::int64_t e) CENOTE_INLINED {
+        const std::int64_t first = at.window + e;
+        const auto range = ranges(first - (reach - 1));
+        const auto back = hn::Set(Numbers(), static_cast<Number>((reach - 1 - e) * stride));
+        const auto tap = e == 0 ? cells[at.phase].first : hn::Add(cells[at.phase].taps, back);
+        Pack<A> all = number<Pack<A>>(0);
+        each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
+          const Pack<A> given = read(gy[g] + first, range);
+          if constexpr (Offsets) {
+            // Taps of other rows wrap around, or lie beyond the last.
+            const auto named = numbers(hn::Sub(read_bytes<A>(offsets[g] + first, range), wanted[g]));
+            const auto theirs = hn::TableLookupLanes(hn::BitCast(Tag<A>(), named), windows);
+            const auto here = hn::RebindMask(Tag<A>(), hn::Eq(hn::BitCast(Numbers(), theirs), tap));
+            const auto handed = hn::IfThenElseZero(here, hn::TableLookupLanes(given.v, windows));
+            result.v = Count * Reach == 1 ? handed : hn::Add(result.v, handed);
+          } else {
+            all = Count == 1 ? given : all + given;
+          }
+        });
+        if constexpr (!Offsets) {
+          auto handed = hn::TableLookupLanes(all.v, windows);
+          if (e == 0) handed = hn::IfThenElseZero(hn::RebindMask(Tag<A>(), hn::Gt(tap, none)), handed);
+          result.v = Reach == 1 ? handed : hn::Add(result.v, handed);
+        }
+      });
+      return Offsets ? result : scale(result);
+    };
+    const auto next = [&]() CENOTE_INLINED {
+      at.phase += rest;
+      at.window += step;
+      if (at.phase >= stride) at.phase -= stride, ++at.window;
+      dst += L;
+      left -= L;
+    };
+    const auto write = [&](Pack<A> x) CENOTE_INLINED { streams ? stream(x, dst) : store(x, dst); };
+    const auto border = [&](std::int64_t first) CENOTE_INLINED {
+      return LaneRange<T>(HWY_MIN(HWY_MAX(-first, 0), L), HWY_MIN(HWY_MAX(out - first, 0), L));
+    };
+    const auto inside = [&](std::int64_t) CENOTE_INLINED { return AllLanes(); };
+    const Flags<A> old{hn::FirstN(Tag<A>(), static_cast<std::size_t>(held))};
+    // Packs are read to their ends where gy goes on behind the row, and looked at as far as cells reach.
+    bool goes_on = true;
+    each<Count>(count,
+                [&](std::int64_t g) CENOTE_INLINED { goes_on = goes_on && gy[g] + (reach - 1 + out + L) <= end_; });
+    const std::int64_t until = out - (goes_on ? span_ : L);
+    bool joins = held > 0;
+    for (; left > 0; next()) {
+      if (HWY_LIKELY(at.window >= reach - 1 && at.window <= until && !joins && left >= L)) {
+        for (; left >= L && at.window <= until; next()) {
+          if constexpr (Count > 0) __builtin_prefetch(gy[Count - 1] + at.window + ahead);
+          write(sum(inside));
+        }
+        if (left == 0) break;
+      }
+      Pack<A> made = sum(border);
+      if (joins) made = select(old, load(waiting), made);
+      joins = false;
+      if (left < L) {
+        store(made, waiting);
+        break;
+      }
+      if (HWY_UNLIKELY(stage.begin > 0)) {
+        store(made, waiting);
+        stage.end = L;
+        flush<T>(stage, true);
+      } else {
+        write(made);
+      }
+    }
+    stage.to = reinterpret_cast<std::byte*>(dst);
+    if (stage.to != begin) stage.begin = 0;
+    stage.end = left;
+  }
+  /// Bytes as numbers that are as wide as lanes.
+  HWY_INLINE static hn::Vec<Numbers> numbers(Bytes<A> bytes) {
+    const auto words = hn::PromoteTo(hn::Rebind<std::int32_t, Tag<A>>(), bytes);
+    if constexpr (sizeof(A) == 8)
+      return hn::PromoteTo(Numbers(), words);
+    else
+      return words;
+  }
+
+  /// The lanes of a pack that begins at some tap: their windows, counted from that of the first lane, the taps there,
+  /// and those of the first window that may hold them, or -1 where that ends before.
+  struct Cells {
+    Windows windows;
+    hn::Vec<Numbers> taps, first;
+  };
+
+  std::int64_t len_, stride_, out_, reach_;
+  std::int64_t step_, rest_;  // windows and taps from pack to pack
+  std::int64_t span_;         // windows that begin in a pack and the one before them, at most
+  const T* end_;              // of gy
+  Scale<A> scale_;
+  Start starts_[64 / sizeof(A)];  // of packs that begin so many cells before a row
+  Cells cells_[most_phases];      // by the tap of the first lane
+};
+
+template <bool Offsets, class T>
+void collect_strided(const Collect& call) {
+  using A = Lane<T>;
+  constexpr std::int64_t kept = 4;
+  const std::int64_t L = lanes<A>(), apart = call.axis.stride, most = (call.axis.size - 1) / apart + 1;
+  const StridedLine<Offsets, T> line(call);
+  Stage& stage = *call.stage;
+  Asks<A> phases[kept], other;
+  Axis::Place place = call.axis.place(call.begin);
+  T* cells = static_cast<T*>(call.cells) + call.begin * call.cell_step;
+  for (std::int64_t r = call.begin; r < call.end; ++r, cells += call.cell_step) {
+    if (reinterpret_cast<T*>(stage.to) + stage.end != cells) {
+      flush<T>(stage, true);
+      const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(cells) / sizeof(T)) % L;
+      stage.to = reinterpret_cast<std::byte*>(cells - past);
+      stage.begin = stage.end = past;
+    }
+    // The outputs of the next row of a phase lie a window further.
+    const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && place.window < call.axis.out;
+    Asks<A>& asks = inside ? phases[place.tap] : other;
+    if (!inside || asks.count < 0) asks.template find<T>(call, place);
+    line(asks, stage);
+    if (inside) asks.advance(call.gy_step * static_cast<std::int64_t>(sizeof(T)), call.offset_step);
+    // The window that ends here leaves, or a new one begins.
+    if (++place.tap == apart)
+      place = {place.window + 1, 0, most};
+    else if (place.tap + (place.count - 1) * apart >= call.axis.size)
+      --place.count;
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
