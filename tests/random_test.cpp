@@ -154,6 +154,24 @@ TEST(HalvesOfAnyBits, EqualTheReference) {
   });
 }
 
+// Lanes run along each window, a pack of windows at a time, and the first of equal zeros must still be found.
+TEST(HalvesOfAnyBits, KeepTheFirstZeroOfWindowsThatAreFolded) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min})
+    for (const Type type : {Type::f16, Type::bf16}) {
+      Case c;
+      c.type = type;
+      c.pooling = {.reducer = reducer, .region = Window{.size = {1, 15}, .stride = {1, 15}}};
+      c.shape = {64, 150};
+      c.x = c.y = Layout::plain(2);
+      std::mt19937_64 random(7);
+      const auto zeros = [&](Strided& x) {
+        auto* to = static_cast<std::uint16_t*>(x.view().data);
+        for (std::int64_t i = 0; i < 64 * 150; ++i) to[i] = random() % 2 != 0 ? 0x8000 : 0;
+      };
+      check(1, [&] { equals_reference(c, zeros); });
+    }
+}
+
 // Few rows folded as they are read, into a line of bins of unlike sizes.
 TEST(UnevenBins, EqualTheReferenceUnderFoldedRows) {
   for (const Reducer reducer : all_reducers) {

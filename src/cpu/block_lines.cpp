@@ -24,7 +24,7 @@ void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const
   call.out_plane = beside.y;
   call.finish = run_.emitter.finisher();
   const bool averages = run_.plan.traits.counts == Counts::divisor;
-  call.direct = run_.plan.role != Role::winner && run_.plan.output_type == run_.plan.type;
+  call.direct = run_.plan.output_type == run_.plan.type;
   call.divisor = averages ? call.out.count : 0;
   call.number = run_.emitter.numberer();
   call.indices = run_.emitter.straight_indices(first);

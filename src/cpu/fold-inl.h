@@ -224,6 +224,7 @@ class ZeroWatch {
     const Pack<T> minus = broadcast(MinusZero);
     seen_ = hn::Or(seen_, hn::Or((a == minus).m, (b == minus).m));
   }
+  HWY_INLINE void stay() { seen_ = kept_mask(seen_); }
   HWY_INLINE void doubt() { seen_ = hn::FirstN(Tag<T>(), 1); }
   HWY_INLINE bool any() const { return !hn::AllFalse(Tag<T>(), seen_); }
 

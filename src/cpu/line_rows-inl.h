@@ -19,6 +19,7 @@ struct Values {
   T* dst = nullptr;
   double divisor = 0;
   bool divides = false, past_caches = false;
+  std::uint8_t* numbers = nullptr;  // those of winners
 };
 /// Sums of integers are never divided here.
 template <class A>
@@ -43,6 +44,7 @@ struct Rows {
   std::int64_t id = 0, id_scale = 0;  // what the first row adds to its winners' numbers, and each further one
   A* spare = nullptr;                 // memory for the states of two outputs of several packs
   Values<T> values{};                 // instead of dst, whose steps it shares
+  std::int64_t apart = 0;             // rows from line to line, where lines share some that are read again
 
   /// Line i by itself, of all its rows.
   HWY_INLINE Rows alone(std::int64_t i) const {
@@ -50,6 +52,7 @@ struct Rows {
     one.src += i * src_row - shared * fold_row;
     one.dst += i * dst_row;
     if (values.dst) one.values.dst += i * dst_row;
+    if (values.numbers) one.values.numbers += i * dst_row;
     one.count = 1;
     one.fold += shared;
     one.id -= shared * id_scale;

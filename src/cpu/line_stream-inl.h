@@ -79,8 +79,10 @@ class LineStream {
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
   static constexpr int pack_level = std::bit_width(static_cast<unsigned>(L)) - 1;
   static constexpr bool repeats = Repeats<Q>::value;
-  // States of two packs are chained: two chains at once are twice as fast, and few roundings keep sums exact.
-  static constexpr int most_levels = pack_level + 1;
+  // States of two packs are chained, two chains at once; sums, which take a step more for each level, from 16 cells on,
+  // and shorter windows not at all.
+  static constexpr int most_levels = pack_level + 1, chain_level = repeats ? most_levels : HWY_MIN(most_levels, 4);
+  static constexpr std::int64_t least_chained = 2 << most_levels;
   // What may become a plain sum is joined like one.
   static constexpr bool plain = sizeof(State) == sizeof(typename Q::N) || requires { decltype(Q::reducer)::tames; };
   static constexpr int least_levels = plain && sizeof(A) >= 4 ? 1 : HWY_MAX(HWY_MIN(pack_level, 3), pack_level - 1);
@@ -112,26 +114,28 @@ class LineStream {
   HWY_INLINE std::int64_t with_levels(const T* line, std::int64_t begin, std::int64_t end, A* dst,
                                       const Values<T>& values) const {
     if constexpr (Levels < most_levels)
-      if (axis_.size >> (Levels + 1) > 0) return with_levels<Levels + 1>(line, begin, end, dst, values);
-    return run<Levels>(line, begin, end, dst, values);
+      if (axis_.size >> (Levels + 1) > 0 && (Levels != chain_level || axis_.size < least_chained))
+        return with_levels<Levels + 1>(line, begin, end, dst, values);
+    if constexpr (Levels == chain_level)
+      if (axis_.size >= least_chained) return run<Levels, true>(line, begin, end, dst, values);
+    return run<Levels, false>(line, begin, end, dst, values);
   }
 
-  template <int Levels>
+  template <int Levels, bool Chains>
   HWY_NOINLINE std::int64_t run(const T* line, std::int64_t begin, std::int64_t end, A* dst,
                                 const Values<T>& values) const {
     // Those that are chained lie `apart` packs from each other.
     constexpr int width = 1 << Levels, apart = HWY_MAX(width / L, 1);
     constexpr bool within = width < L;
     // Half of the levels work on what the others made a pack before: a processor sees no farther than a few packs.
-    constexpr int middle = 2, lag = Levels + (Levels > middle ? 1 : 0);
+    constexpr int middle = 2, lag = Levels + (Levels > middle ? 1 : 0) + (Chains ? 1 : 0);
     // Copies, since a stored pack might alias the originals.
     const Q carry = carry_;
     const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale, plane = pass_.dst_plane;
-    const std::int64_t chained = Levels < most_levels ? 1 : size / width, rest = size - chained * width,
-                       span = chained * apart;
+    const std::int64_t chained = Chains ? size / width : 1, rest = size - chained * width, span = chained * apart;
     State before[Levels], pieces[Levels], chain[apart], whole[apart];
     const State nothing = carry.identity();
-    State waiting = nothing, waiting_piece = nothing;
+    State waiting = nothing, waiting_piece = nothing, waiting_end = nothing, last_piece = nothing;
     each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = nothing; });
     each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = nothing; });
     Shift<A> shifts[Levels];
@@ -149,10 +153,9 @@ class LineStream {
     };
 
     // The block's states, which become those from each of them to its end, and nothing behind them.
-    const bool blocks = Levels == most_levels && chained > 1;
     A* const block = block_;
     const std::int64_t block_plane = (span + apart) * L;
-    for (std::int64_t i = 0; i < (blocks ? span + apart : 0); ++i)
+    for (std::int64_t i = 0; i < (Chains ? span + apart : 0); ++i)
       carry.store_state(nothing, block + i * L, block_plane);
     T* const y = values.dst;
     const bool divides = values.divides;
@@ -163,7 +166,7 @@ class LineStream {
     const Shift<A> align(behind);
     Pack<A> last_value = divisor;
     const std::int64_t first = (begin - origin) / L / apart * apart;
-    std::int64_t slot = blocks ? ((first - lag) % span + span) % span : 0;
+    std::int64_t slot = Chains ? ((first - lag) % span + span) % span : 0;
     std::int64_t o = (first - lag - (!repeats && within ? 0 : span)) * L;
     const std::int64_t ahead = first * L - axis_.low - o + (!repeats && y ? L - behind : 0);
     o += repeats ? origin : y ? behind - L : 0;
@@ -194,7 +197,7 @@ class LineStream {
         const std::int64_t out_step = wanted ? L : 0, out_plane = wanted ? plane : L;
         o += count * L;
         for (std::int64_t left = count; left > 0;) {
-          const std::int64_t turn = blocks ? HWY_MIN(left, span - slot) : left;
+          const std::int64_t turn = Chains ? HWY_MIN(left, span - slot) : left;
           A* here = block + slot * L;
           left -= turn;
           for (std::int64_t i = turn; i > 0; --i, from += L, out += out_step, out_value += out_step) {
@@ -231,7 +234,9 @@ class LineStream {
               const State after = Level == 0 ? beside : slide<(1 << Level)>(last, state);
               state = carry.combine(last, carry.behind(after, id << Level));
             });
-            if (blocks) {
+            if constexpr (Chains) {
+              // These wait, too.
+              std::swap(state, waiting_end);
               const State ends = carry.load_state(here + apart * L, block_plane, 0);
               carry.store_state(state, here, block_plane);
               const std::int64_t chained_before = (slot & -apart) * L;
@@ -251,7 +256,8 @@ class LineStream {
               result = carry.combine(whole[0], carry.behind(other, rest * id));
             } else {
               result = within ? state : whole[0];
-              if (rest > 0) result = carry.combine(result, pieces[Levels - 1]);
+              if (rest > 0) result = carry.combine(result, Chains ? last_piece : pieces[Levels - 1]);
+              if constexpr (Chains) last_piece = pieces[Levels - 1];
             }
             push(whole, state);
             if constexpr (writes_values)
@@ -267,7 +273,7 @@ class LineStream {
               }
             carry.store_state(result, out, out_plane);
           }
-          if (blocks && slot == span) {
+          if (Chains && slot == span) {
             each<apart>([&](int i) CENOTE_INLINED { chain[i] = nothing; });
             for (; here > block;) {
               here -= L;

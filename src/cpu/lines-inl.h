@@ -58,7 +58,7 @@ class SingleLine {
       const Pack<A> sums = across_many<L>(carry_, partial);
       store(sums, rows.dst + i);
       if constexpr (looks_up_zeros<C>) {
-        if (HWY_LIKELY(hn::AllFalse(Tag<A>(), (sums == number<Pack<A>>(0)).m))) continue;
+        if (HWY_LIKELY(!any_zero(carry_, sums))) continue;
         for (int g = 0; g < L; ++g) carry_.store_one(fold_across(carry_, cells[g], axis.size), rows.dst + i + g, 0);
       }
     }

@@ -153,6 +153,15 @@ HWY_INLINE Pack<T> further_number(Pack<T> a, Pack<T> b) {
 #endif
 }
 
+/// As it is, and in a register for masks: a compiler may keep it elsewhere and move it to and fro at every use.
+template <class Mask>
+HWY_INLINE Mask kept_mask(Mask mask) {
+#if HWY_TARGET == HWY_AVX3 && HWY_COMPILER_GCC && !HWY_COMPILER_CLANG
+  asm("" : "+k"(mask.raw));
+#endif
+  return mask;
+}
+
 /// Remembers whether any lane was NaN.
 template <class T>
 class NanWatch {
@@ -168,6 +177,7 @@ class NanWatch {
     seen_ = hn::Or(seen_, hn::Or(hn::IsNaN(a.v), hn::IsNaN(b.v)));
 #endif
   }
+  HWY_INLINE void stay() { seen_ = kept_mask(seen_); }
   HWY_INLINE void doubt() { seen_ = hn::FirstN(Tag<T>(), 1); }
   HWY_INLINE bool any() const { return !hn::AllFalse(Tag<T>(), seen_); }
 

@@ -25,6 +25,8 @@ class PairedLine {
 
  public:
   static constexpr bool writes_values = false;
+  /// The states of a row that two windows share wait for the second.
+  static constexpr bool keeps() { return true; }
   /// Whether only the last pack of a line may reach over an end.
   static HWY_INLINE bool applies(const Pass& pass) {
     const Axis& axis = *pass.axis;

@@ -203,7 +203,7 @@ template <class C, class T, class Make>
 HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& call, std::uint8_t* bytes) {
   using A = typename LaneOf<typename C::N>::type;
   const Axis across = *call.across;
-  const bool shares = across.size > across.stride;
+  const bool overlaps = across.size > across.stride, shares = overlaps && make.keeps();
   // In lanes, of which an output has several where rows lie side by side.
   const std::int64_t begin = call.line.begin * call.line.len, width = call.line.end * call.line.len - begin;
   const std::int64_t src_row = call.line.src_row, row_id = call.line.fold_id_scale, plane = call.line.dst_plane;
@@ -212,7 +212,6 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   const auto [inside, outside] = across.interior();
   A *const last_row = static_cast<A*>(call.ring), *const spare = last_row + (shares ? 2 * width + 64 : 0);
   Outlet<A> outlet(call, joiner<C>(), C::inputs, bytes);
-  const std::int64_t together = apart ? 1 : outlet.is_raw() ? across.out : Outlet<A>::least_written() / width + 1;
   A* const stage = outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -225,7 +224,11 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
       Make::writes_values && filled && !outlet.is_raw() && call.direct && call.depth == 1 &&
       call.line.len % lanes<A>() == 0 &&
       (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(dst)) && aligned(call.out_row * call.out_size) &&
-                            aligned(call.out_plane * call.out_size)));
+                            aligned(call.out_plane * call.out_size) &&
+                            (!C::is_winner || reinterpret_cast<std::uintptr_t>(call.indices) % lanes<A>() == 0)));
+  const std::int64_t together = outlet.is_raw() || (straight && !shares) ? across.out
+                                : apart                                  ? 1
+                                                                         : Outlet<A>::least_written() / width + 1;
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
     held = outlet.go_on(held, dst);
     std::int64_t kept_row = -1;
@@ -237,7 +240,7 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
       const bool shared = shares && start >= 0 && first + 1 < end;
       const auto each_piece = [&](const auto& use) CENOTE_INLINED {
         for (std::int64_t from = 0; from < width;) {
-          const std::int64_t until = width - from <= 2 * piece ? width : from + piece;
+          const std::int64_t until = straight || width - from <= 2 * piece ? width : from + piece;
           use(from, until);
           from = until;
         }
@@ -254,8 +257,10 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
       const std::int64_t fresh = first + shared;
       // Those that lie inside are alike.
       count = o >= inside && o < outside && shared == shares ? HWY_MIN(together, HWY_MIN(outside, call.end) - o) : 1;
-      Rows<T, A> rows{src + fresh * src_row, nullptr, count, across.stride * src_row, width, end - fresh, src_row};
+      Rows<T, A> rows{src + fresh * src_row,           nullptr,     count,  across.stride * src_row,
+                      straight ? call.out_row : width, end - fresh, src_row};
       rows.shared = shared;
+      rows.apart = overlaps && !shares ? across.stride : 0;
       rows.doubt = shared && doubt;
       rows.id = (fresh - start) * row_id;
       rows.id_scale = row_id;
@@ -267,9 +272,12 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
         if (HWY_UNLIKELY(first >= end))
           fill_identity(carry, until - from, rows.dst, plane);
         else {
-          if (straight)
-            rows.values = {reinterpret_cast<T*>(dst) + (o - call.begin) * call.out_row + from, call.divisor,
-                           call.divisor != 0, call.out.stream};
+          if (straight) {
+            T* const y = reinterpret_cast<T*>(dst) + (o - call.begin) * call.out_row + from;
+            rows.values = {y, call.divisor, call.divisor != 0, call.out.stream};
+            if (C::is_winner)
+              rows.values.numbers = static_cast<std::uint8_t*>(call.indices) + (y - static_cast<T*>(call.out.dst));
+          }
           doubt |= make(rows, begin + from, begin + until);
           if (straight) return;
           // A few rows of each plane in turn, so that nothing has to wait long.
@@ -341,8 +349,8 @@ void planes(const Planes& call) {
   if constexpr (LiftsAsIs<C>::value)
     if (call.swept) return SweptPlanes<C, T>(carry, call).run();
   // Short windows too where values are written at once; whether they are must not depend on where a line is cut.
-  const bool streams = call.direct && call.folded && call.line.fold == 1 && call.line.axis->out >= least_direct &&
-                       SweptLine<C, T>::writes_short(call.line);
+  const bool streams = call.direct && !C::is_winner && call.folded && call.line.fold == 1 &&
+                       call.line.axis->out >= least_direct && SweptLine<C, T>::writes_short(call.line);
   if ((call.line.work && call.line.len == 1) || streams)
     return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
   if (fold_planes<C, T>(carry, call)) return;

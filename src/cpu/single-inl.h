@@ -62,13 +62,14 @@ template <class C>
 constexpr bool looks_up_zeros = false;
 template <class R, class A>
 constexpr bool looks_up_zeros<Carry<R, A>> = R::picks && (std::is_floating_point_v<A> || requires { R::minus_zero; });
+/// Whether some lane is zero.
 template <class R, class A>
-HWY_INLINE bool is_zero(const Carry<R, A>&, Pack<A> x) {
-  const A first = hn::GetLane(x.v);
+HWY_INLINE bool any_zero(const Carry<R, A>&, Pack<A> x) {
+  const auto equals = [&](A zero) CENOTE_INLINED { return (x == broadcast<A>(zero)).m; };
   if constexpr (requires { R::minus_zero; })
-    return first == R::minus_zero || first == R::minus_zero + 1;
+    return !hn::AllFalse(Tag<A>(), hn::Or(equals(R::minus_zero), equals(static_cast<A>(R::minus_zero + 1))));
   else
-    return first == A{0};
+    return !hn::AllFalse(Tag<A>(), equals(A{0}));
 }
 
 /// One output over several neighbouring cells: lanes are folded at the end. Reducers that pick would lose the order of
@@ -80,9 +81,10 @@ HWY_INLINE auto fold_across(const Carry<R, Lane<T>>& carry, const T* cells, std:
   const Cut<1, T> rest(0, count - packs * lanes<A>());
   auto state = across<static_cast<int>(hn::MaxLanes(Tag<A>())) / 2>(carry, fold_packs(carry, cells, packs, rest));
   if constexpr (looks_up_zeros<Carry<R, A>>) {
-    if (is_zero(carry, state.part[0])) {
+    const Pack<A> value = broadcast<A>(hn::GetLane(state.part[0].v));
+    if (any_zero(carry, value)) {
       std::int64_t j = 0;
-      while (!is_zero(carry, load_every(cells + j))) ++j;
+      while (!any_zero(carry, load_every(cells + j))) ++j;
       state.part[0] = load_every(cells + j);
     }
   }

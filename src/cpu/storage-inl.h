@@ -115,6 +115,8 @@ struct Bytes {
     else
       hn::StoreU(hn::TruncateTo(Memory(), v), Memory(), p);
   }
+  /// Past the caches: only of packs of 16 bytes.
+  HWY_INLINE void stream(std::uint8_t* p) const { hn::Stream(v, Memory(), p); }
   HWY_INLINE Bytes operator+(Bytes other) const { return {hn::Add(v, other.v)}; }
 };
 template <class A>
