@@ -171,7 +171,7 @@ class LineStream {
     const std::int64_t ahead = first * L - axis_.low - o + (!repeats && y ? L - behind : 0);
     o += repeats ? origin : y ? behind - L : 0;
     HWY_ALIGN A edge[parts * L], unwanted[parts * L];
-    HWY_ALIGN T unwanted_values[L];
+    HWY_ALIGN T unwanted_values[L] = {};
     carry.store_state(nothing, edge, L);
     const std::int64_t last_whole = y ? end - L : end;
     std::int64_t done = begin;

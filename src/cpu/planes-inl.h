@@ -260,7 +260,8 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
       Rows<T, A> rows{src + fresh * src_row,           nullptr,     count,  across.stride * src_row,
                       straight ? call.out_row : width, end - fresh, src_row};
       rows.shared = shared;
-      rows.apart = overlaps && !shares ? across.stride : 0;
+      // The last pack of one line must not reach into another that is made already.
+      rows.apart = overlaps && !shares && call.line.len % lanes<A>() == 0 ? across.stride : 0;
       rows.doubt = shared && doubt;
       rows.id = (fresh - start) * row_id;
       rows.id_scale = row_id;
