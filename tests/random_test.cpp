@@ -9,6 +9,7 @@
 
 #include <cenote/cenote.h>
 
+#include "cpu/interleave.h"
 #include "plan/impl.h"
 #include "support/machine.h"
 #include "support/oracle.h"
@@ -59,7 +60,8 @@ struct Expected {
   }
 };
 
-/// The plan as it is, and with long windows swept, or folded, where that is not what it does anyway.
+/// The plan as it is, and with long windows swept, or folded, and planes turned, or not, where that is not what it does
+/// anyway.
 std::vector<Plan> ways(const Plan& planned) {
   std::vector<Plan> result{planned};
   const auto swept = [&](Sweep sweep) {
@@ -70,12 +72,17 @@ std::vector<Plan> ways(const Plan& planned) {
       for (const bool innermost : {false, true}) axes.push_back(algorithm.sweeps(axis, innermost));
     return axes;
   };
-  for (const Sweep sweep : {Sweep::always, Sweep::never}) {
-    if (swept(sweep) == swept(Sweep::automatic)) continue;
+  const auto add = [&](Sweep sweep, Weave weave) {
     auto impl = std::make_shared<Plan::Impl>(planned.impl());
     impl->algorithm.sweep = sweep;
+    impl->algorithm.weave = weave;
     result.emplace_back(std::move(impl));
-  }
+  };
+  for (const Sweep sweep : {Sweep::always, Sweep::never})
+    if (swept(sweep) != swept(Sweep::automatic)) add(sweep, Weave::never);
+  // Only planes of lines are ever turned.
+  if (planned.impl().algorithm.along_lines)
+    add(Sweep::automatic, planned.impl().algorithm.small ? Weave::never : Weave::always);
   return result;
 }
 
@@ -369,6 +376,79 @@ Case draw_line(Reducer reducer) {
 TEST(LongLines, EqualTheReference) {
   for (const Reducer reducer : all_reducers)
     check(60, [&] { equals_reference(*rc::gen::exec([&] { return draw_line(reducer); })); });
+}
+
+/// Many small planes, or short lines, of any windows.
+Case draw_small(Reducer reducer) {
+  using namespace detail;
+  Case c;
+  std::vector<Type> types{Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16};
+  if (accepts(reducer, Type::u8)) types.insert(types.end(), {Type::u8, Type::i16, Type::u32, Type::i64});
+  c.type = one_of(types);
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  const int axes = static_cast<int>(between(1, 3));
+  const std::int64_t longest = axes == 1 ? 60 : axes == 2 ? 16 : 6;
+  Extents size, stride, dilation;
+  std::vector<Padding::Sides> padding;
+  c.shape = {between(1, 3), one_of<std::int64_t>({1, 2, 7, 8, 15, 16, 17, 33, 64, 80, 130, 260})};
+  for (int i = 0; i < axes; ++i) {
+    const std::int64_t cells = between(1, longest / 2);
+    size.push_back(cells);
+    stride.push_back(between(1, 6));
+    dilation.push_back(chance(20) ? 2 : 1);
+    padding.emplace_back(between(0, cells - 1), between(0, cells));
+    c.shape.push_back(between(1, longest));
+  }
+  c.pooling = {
+      .reducer = reducer,
+      .region = Window{
+          .size = size, .stride = stride, .dilation = dilation, .padding = Padding(padding), .allow_empty = true}};
+  if (chance(15)) {
+    const std::optional<std::int64_t> out = between(1, 5);
+    c.pooling.region =
+        Adaptive{.output = std::vector<std::optional<std::int64_t>>(static_cast<std::size_t>(axes), out)};
+  }
+  if (accepts(reducer, Type::u8) && (reducer == Reducer::max || reducer == Reducer::min) && chance(50))
+    c.pooling.indices = one_of<IndexKind>({IndexKind::offset, IndexKind::plane, IndexKind::tensor});
+  if (reducer == Reducer::avg && chance(30)) c.pooling.divisor = Divisor::Rule::valid;
+  c.x = c.y = c.indices = Layout::plain(c.shape.size());
+  c.x.shift = between(0, 17);
+  c.y.shift = between(0, 17);
+  return c;
+}
+
+TEST(SmallPlanes, EqualTheReference) {
+  for (const Reducer reducer : all_reducers)
+    check(150, [&] { equals_reference(*rc::gen::exec([&] { return draw_small(reducer); })); });
+}
+
+template <class T>
+void check_transpose(const std::string& target) {
+  for (const std::int64_t rows : {1, 3, 8, 15, 16, 17, 33, 64})
+    for (const std::int64_t columns : {1, 4, 16, 17, 31, 49, 64})
+      for (const std::int64_t gap : {0, 3}) {
+        const std::int64_t src_row = columns + gap, dst_row = rows + gap;
+        std::vector<T> src(static_cast<std::size_t>(rows * src_row)), dst(static_cast<std::size_t>(columns * dst_row));
+        for (std::size_t i = 0; i < src.size(); ++i) src[i] = static_cast<T>(i * 7 + i / 256);
+        std::fill(dst.begin(), dst.end(), T{99});
+        cpu::transpose(sizeof(T), src.data(), src_row, rows, columns, dst.data(), dst_row, gap * 5, gap * 4);
+        for (std::int64_t j = 0; j < columns; ++j)
+          for (std::int64_t i = 0; i < dst_row; ++i)
+            ASSERT_EQ(dst[static_cast<std::size_t>(j * dst_row + i)],
+                      i < rows ? src[static_cast<std::size_t>(i * src_row + j)] : T{99})
+                << sizeof(T) << " bytes, " << rows << "x" << columns << " at " << i << ", " << j << " on " << target;
+      }
+}
+
+TEST(Transposed, HasRowsForColumnsAndNothingElse) {
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 1);
+    check_transpose<std::uint8_t>(target);
+    check_transpose<std::uint16_t>(target);
+    check_transpose<std::uint32_t>(target);
+    check_transpose<std::uint64_t>(target);
+  }
 }
 
 std::string label(const testing::TestParamInfo<std::tuple<Reducer, Region>>& info) {

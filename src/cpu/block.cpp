@@ -99,7 +99,7 @@ void Block::make_ring(int l) {
   ring.base = scratch_.take(run_.kernels.parts * ring.plane * run_.lane_bytes);
   ring.held = reinterpret_cast<std::int64_t*>(scratch_.take(ring.capacity * 8));
   ring.phases = 0;
-  if (!ring.carries || !run_.plan.algorithm.sweeps(axis, false)) return;
+  if (!ring.carries || !run_.rules.sweeps(axis, false)) return;
   const bool grouped = run_.plan.role != Role::winner && !(run_.plan.role == Role::value && run_.plan.traits.picks);
   ring.phases = axis.dilation;
   ring.sweeps = reinterpret_cast<RowSweep*>(scratch_.take(ring.phases * static_cast<std::int64_t>(sizeof(RowSweep))));

@@ -109,11 +109,14 @@ struct Ring : RowsOfStates {
 /// One run of a plan: what all blocks share.
 struct Run {
   const Plan::Impl& plan;
+  SweepRules rules;
   const Layout& layout;
   const std::byte* x;
   Kernels kernels;
   Kernels sums;  // of lanes, for what is tame
   Emitter emitter;
+  std::int64_t tile;  // outputs of the innermost level at a time, 0: all
+  bool alone;         // on this thread
   std::int64_t lane_bytes, read_bytes, x_plane;
   bool staged;                    // x must be converted or gathered before the kernels can read it
   bool direct;                    // the outermost level's few rows are folded as they are read, without a ring

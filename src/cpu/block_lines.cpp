@@ -90,7 +90,7 @@ void Block::make_work() {
   const bool folds = run_.direct && run_.layout.axes[0].size > 1;
   const bool phases = run_.layout.inner.extent == 1 && has_phases(axis);
   const Axis along = phases ? phase_of(axis, 0) : axis;
-  if (folds || !side_by_side || !run_.plan.algorithm.sweeps(along, true)) return;
+  if (folds || !side_by_side || !run_.rules.sweeps(along, true)) return;
   const std::int64_t reach = along.size * along.dilation * len_;
   work_lanes_ = 12 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
   work_ = scratch_.take(sweep_rows * run_.kernels.parts * work_lanes_ * run_.lane_bytes);

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "cpu/block.h"
 #include "cpu/cache.h"
+#include "cpu/woven.h"
 
 namespace cenote::cpu {
 namespace {
@@ -28,11 +29,11 @@ bool reads_directly(const Plan::Impl& plan) {
 }
 
 // Whether the few rows of a window that no other shares are folded as they are read.
-bool folds_directly(const Algorithm& algorithm, const Layout& layout, bool staged, std::int64_t read_bytes) {
+bool folds_directly(const SweepRules& rules, const Layout& layout, bool staged, std::int64_t read_bytes) {
   const bool lines = layout.inner.extent == 1;
   if (layout.depth != 2 || !folds(layout.axes[0], lines ? layout.axes[1].n * read_bytes : 0)) return false;
   const bool narrow = lines && layout.axes[1].out < least_line;
-  return layout.axes[0].size == 1 || (!staged && !narrow && !algorithm.sweeps(layout.axes[1], true));
+  return layout.axes[0].size == 1 || (!staged && !narrow && !rules.sweeps(layout.axes[1], true));
 }
 
 // Lanes of rows side by side that are swept at a time: as many as leave the rows of two blocks in the cache.
@@ -47,24 +48,24 @@ std::int64_t swept_lanes(const Run& run) {
 bool is_swept(const Run& run) {
   const Layout& layout = run.layout;
   const Axis &across = layout.axes[0], &line = layout.axes[1];
-  const Algorithm& algorithm = run.plan.algorithm;
+  const SweepRules& rules = run.rules;
   const auto dense = [](const Axis& axis) {
     return !axis.irregular() && axis.stride == 1 && axis.dilation == 1 && axis.size > 1 && axis.low < axis.size &&
            axis.n > 0 && axis.out - axis.low <= axis.n && (axis.size - 1) / 2 <= axis.n;
   };
   if (!run.kernels.swept || run.plan.role != Role::value || run.staged || layout.depth != 2 ||
-      !run.emitter.is_straight() || algorithm.sweep == Sweep::never || !dense(across) || !dense(line))
+      !run.emitter.is_straight() || rules.sweep == Sweep::never || !dense(across) || !dense(line))
     return false;
   const bool averages = run.plan.traits.counts == Counts::divisor;
   const bool direct = run.plan.output_type == run.plan.type && (!averages || is_float(run.plan.type));
   const bool lines = layout.inner.extent == 1;
-  if (lines ? !direct && (layout.levels[0].y != line.out || algorithm.tile < line.out)
+  if (lines ? !direct && (layout.levels[0].y != line.out || run.tile < line.out)
             : !direct || layout.inner.extent * run.lane_bytes < least_row ||
                   swept_lanes(run) < std::min(layout.inner.extent, least_swept))
     return false;
   const bool small = across.n < most_small && line.n < most_small && across.n * line.n <= most_small;
   const bool wide = across.size >= least_rows && line.out >= least_wide && run.lane_bytes >= 4;
-  return algorithm.sweep == Sweep::always || algorithm.sweeps(across, false) ||
+  return rules.sweep == Sweep::always || rules.sweeps(across, false) ||
          (across.size * line.size >= least_small && (small || wide));
 }
 
@@ -73,13 +74,13 @@ bool makes_planes(const Run& run) {
   const Layout& layout = run.layout;
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const Axis &across = layout.axes[last - 1], &line = layout.axes[last];
-  const Algorithm& algorithm = run.plan.algorithm;
+  const SweepRules& rules = run.rules;
   if (!run.kernels.planes || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
-      across.size > most_folded || algorithm.sweeps(across, false))
+      across.size > most_folded || rules.sweeps(across, false))
     return false;
-  if (layout.inner.extent == 1) return line.size <= most_folded || algorithm.sweeps(line, true);
+  if (layout.inner.extent == 1) return line.size <= most_folded || rules.sweeps(line, true);
   return layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes && line.dilation == 1 &&
-         line.size <= most_folded && !algorithm.sweeps(line, true);
+         line.size <= most_folded && !rules.sweeps(line, true);
 }
 
 // Whether rows are so short that all those of a plane are better made as one line: windows tile each exactly.
@@ -112,7 +113,7 @@ bool is_deep(const Run& run) {
          top.size <= top.stride && top.interior() == std::pair<std::int64_t, std::int64_t>(0, top.out) &&
          across.size <= across.stride && across.low == 0 &&
          across.interior() == std::pair<std::int64_t, std::int64_t>(0, across.out) && !across.irregular() &&
-         !line.irregular() && has_pairs(line) && run.plan.algorithm.sweep != Sweep::always;
+         !line.irregular() && has_pairs(line) && run.rules.sweep != Sweep::always;
 }
 
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
@@ -124,13 +125,13 @@ void cut(Run& run) {
   const bool side_by_side = layout.inner.extent > 1;
   run.inner = Pieces::of_rows(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
   const bool whole = run.direct || run.joined || run.deep || (run.swept && side_by_side) ||
-                     run.plan.role == Role::follower || run.plan.algorithm.tile == 0;
-  run.tiles = Pieces::of(tail.out, whole ? tail.out : run.plan.algorithm.tile);
+                     run.plan.role == Role::follower || run.tile == 0;
+  run.tiles = Pieces::of(tail.out, whole ? tail.out : run.tile);
   if (run.fused && !run.swept && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
   if (run.joined) return;
-  const std::int64_t wanted = run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
+  const std::int64_t wanted = run.alone || run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
   const auto split = [&](const Axis& axis) {
     const std::int64_t pieces = std::min(ceil_div(wanted, have()), ceil_div(run.plan.bytes, task_bytes));
@@ -143,13 +144,9 @@ void cut(Run& run) {
   if (have() < wanted && run.direct && run.plan.role != Role::follower) run.tiles = split(tail);
 }
 
-}  // namespace
-
-bool execute(const Plan::Impl& plan, const Operands& operands) {
-  if (element_count(operands.y.shape) == 0) return true;
+bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& layout, const Operands& operands,
+                std::int64_t tile, bool stream, bool alone) {
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
-  const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
-  const Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;
   const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
@@ -159,18 +156,20 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   const bool staged = !contiguous || scattered || !reads_directly(plan) ||
                       (!kernels(plan.type, reducer, plan.role).lines && plan.role != Role::follower);
   const Type read = staged ? staged_type(plan) : plan.type;
-  const bool stream = plan.bytes > last_level_cache() / 8 * 7;
   Run run{plan,
+          rules,
           layout,
           static_cast<const std::byte*>(operands.x.data),
           kernels(read, reducer, plan.role),
           kernels(plan.lane_type, Reducer::sum, Role::value),
           Emitter(plan, layout, operands, reducer, stream),
+          tile,
+          alone,
           static_cast<std::int64_t>(size_of(plan.lane_type)),
           static_cast<std::int64_t>(size_of(plan.type)),
           operands.x_plane,
           staged,
-          folds_directly(plan.algorithm, layout, staged, static_cast<std::int64_t>(size_of(plan.type))),
+          folds_directly(rules, layout, staged, static_cast<std::int64_t>(size_of(plan.type))),
           false,
           false,
           false,
@@ -189,14 +188,14 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);
   const Axis& top = layout.axes[0];
   run.ends_with_planes = run.fused_inside && layout.depth == 3 && run.emitter.is_straight() && !top.irregular() &&
-                         top.dilation == 1 && top.size <= most_folded && !plan.algorithm.sweeps(top, false);
+                         top.dilation == 1 && top.size <= most_folded && !run.rules.sweeps(top, false);
   run.deep = run.ends_with_planes && is_deep(run);
   run.joined = run.fused && !run.swept && joins_rows(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =
-      plan.bytes < serial_bytes
+      alone || plan.bytes < serial_bytes
           ? blocks
           : std::max<std::int64_t>(1, blocks / std::max<std::int64_t>(1, plan.bytes / task_bytes));
   parallel_for(ceil_div(blocks, together), [&](std::int64_t task) {
@@ -204,7 +203,29 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
     const std::int64_t end = std::min(blocks, (task + 1) * together);
     for (std::int64_t i = task * together; i < end;) i += block(i, end - i);
     if (stream) run.emitter.flush();
-    Scratch::of_this_thread().trim();
+    if (!alone) Scratch::of_this_thread().trim();
+  });
+  return true;
+}
+
+}  // namespace
+
+bool execute(const Plan::Impl& plan, const Operands& operands) {
+  if (element_count(operands.y.shape) == 0) return true;
+  const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
+  const Layout layout = make_layout(plan, operands.x, operands.y, beside);
+  const Woven woven(plan, layout, operands);
+  if (!woven.applies())
+    return run_layout(plan, plan.algorithm, layout, operands, plan.algorithm.tile,
+                      plan.bytes > last_level_cache() / 8 * 7, false);
+  SweepRules rules = plan.algorithm;
+  rules.along_lines = false;
+  const std::int64_t tasks = plan.bytes < serial_bytes ? 1 : woven.groups();
+  parallel_for(tasks, [&](std::int64_t task) {
+    for (std::int64_t i = task; i < (tasks == 1 ? woven.groups() : task + 1); ++i)
+      woven(i, [&](const Layout& turned, const Operands& parts) {
+        run_layout(plan, rules, turned, parts, 0, false, true);
+      });
   });
   return true;
 }

@@ -348,33 +348,31 @@ HWY_INLINE void fold(const C& carry, std::int64_t count, const At& at, typename 
     each<U>([&](int u) CENOTE_INLINED { acc[u] = at(j, u); });
     for (++j; j < stop; ++j) each<U>([&](int u) CENOTE_INLINED { acc[u] = carry.combine(acc[u], at(j, u)); });
   };
-  if (HWY_LIKELY(count <= group_cells)) {
-    run(0, count);
-    each<U>([&](int u) CENOTE_INLINED { result[u] = acc[u]; });
-    return;
-  }
   Merger<U, C> merger;
-  typename C::State group[U];
   for (std::int64_t j = 0; j < count; j += group_cells) {
     run(j, HWY_MIN(j + group_cells, count));
+    if (HWY_LIKELY(count <= group_cells)) {
+      each<U>([&](int u) CENOTE_INLINED { result[u] = acc[u]; });
+      return;
+    }
+    typename C::State group[U];
     each<U>([&](int u) CENOTE_INLINED { group[u] = acc[u]; });
     merger.push(carry, group);
   }
-  merger.total(carry, group);
-  each<U>([&](int u) CENOTE_INLINED { result[u] = group[u]; });
+  typename C::State total[U];
+  merger.total(carry, total);
+  each<U>([&](int u) CENOTE_INLINED { result[u] = total[u]; });
 }
 
 /// Folds `rows` such sequences, at(r, j, u), each by itself and then one after the other. 1 <= rows <= group_cells.
 template <int U, class C, class At>
 HWY_INLINE void fold_rows(const C& carry, std::int64_t rows, std::int64_t count, const At& at,
                           typename C::State (&result)[U]) {
-  fold<U>(
-      carry, count, [&](std::int64_t j, int u) CENOTE_INLINED { return at(0, j, u); }, result);
-  for (std::int64_t r = 1; r < rows; ++r) {
+  for (std::int64_t r = 0; r < rows; ++r) {
     typename C::State next[U];
     fold<U>(
         carry, count, [&](std::int64_t j, int u) CENOTE_INLINED { return at(r, j, u); }, next);
-    each<U>([&](int u) CENOTE_INLINED { result[u] = carry.combine(result[u], next[u]); });
+    each<U>([&](int u) CENOTE_INLINED { result[u] = r == 0 ? next[u] : carry.combine(result[u], next[u]); });
   }
 }
 

@@ -61,6 +61,47 @@ struct Rows {
   }
 };
 
+/// A maker of lines, whatever it is: what is done with them is compiled once.
+template <class T, class A>
+class Maker {
+ public:
+  template <class Line>
+  explicit HWY_INLINE Maker(const Line& line) : line_(&line), make_(make_with<Line>) {
+    if constexpr (requires { line.writes(); })
+      if (line.writes()) write_ = write_with<Line>;
+    if constexpr (requires { line.keeps(); }) {
+      keeps = line.keeps();
+      writes_values = Line::writes_values;
+    }
+  }
+  /// Outputs [from, to) of all lines. True if it met NaN.
+  HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
+    return make_(line_, rows, from, to);
+  }
+  /// The same of one line, as values, where it can write those by itself.
+  HWY_INLINE bool writes() const { return write_ != nullptr; }
+  HWY_INLINE bool write(const T* src, std::int64_t from, std::int64_t to, const Values<T>& values) const {
+    return write_(line_, src, from, to, values);
+  }
+  bool keeps = false;          // the states of a row that two windows share wait for the second
+  bool writes_values = false;  // Rows::values may be asked for
+
+ private:
+  template <class Line>
+  static HWY_NOINLINE bool make_with(const void* line, const Rows<T, A>& rows, std::int64_t from, std::int64_t to) {
+    return (*static_cast<const Line*>(line))(rows, from, to);
+  }
+  template <class Line>
+  static HWY_NOINLINE bool write_with(const void* line, const T* src, std::int64_t from, std::int64_t to,
+                                      const Values<T>& values) {
+    return static_cast<const Line*>(line)->write(src, from, to, values);
+  }
+
+  const void* line_;
+  bool (*make_)(const void*, const Rows<T, A>&, std::int64_t, std::int64_t);
+  bool (*write_)(const void*, const T*, std::int64_t, std::int64_t, const Values<T>&) = nullptr;
+};
+
 /// All lines, by a maker that says at which line it met NaN: those without are simpler, and the others are made anew.
 /// True if there are some.
 template <class C, class Line, class T, class A>

@@ -54,10 +54,12 @@ class PairedLine {
     if (pass_.axis->low == 1)
       return three ? make_from<1, true, false>(carry, rows, row, from, to)
                    : make_from<1, false, false>(carry, rows, row, from, to);
-    const bool near = rows.fold_row * std::int64_t{sizeof(T)} < cpu::least_apart;
-    if (near && !rows.last && to - from >= L_ && 2 * to + three <= pass_.axis->n)
-      return three ? make_from<0, true, true>(carry, rows, row, from, to)
-                   : make_from<0, false, true>(carry, rows, row, from, to);
+    if constexpr (Q::is_calm || !Calm<C>::differs) {
+      const bool near = rows.fold_row * std::int64_t{sizeof(T)} < cpu::least_apart;
+      if (near && !rows.last && to - from >= L_ && 2 * to + three <= pass_.axis->n)
+        return three ? make_from<0, true, true>(carry, rows, row, from, to)
+                     : make_from<0, false, true>(carry, rows, row, from, to);
+    }
     return three ? make_from<0, true, false>(carry, rows, row, from, to)
                  : make_from<0, false, false>(carry, rows, row, from, to);
   }
@@ -177,7 +179,8 @@ class PairedLine {
           for (; o < cut; o += L) make_pack(o, inside);
           if (o < to) make_pack(o, at_end);
         };
-        constexpr bool common = Q::is_calm || !Calm<C>::differs;
+        constexpr bool common =
+            (Q::is_calm || !Calm<C>::differs) && (sizeof(State) == sizeof(Pack<A>) || C::is_winner || follows);
         if (common && before && after)
           make_row(std::bool_constant<common>(), std::bool_constant<common>());
         else if (common && before)

@@ -37,9 +37,9 @@ struct RingRows {
   std::int64_t id, id_scale;
 };
 
-template <class C, class A>
-HWY_NOINLINE void merge_few(const C& carry, const RingRows<A>& ring, std::int64_t first, std::int64_t count,
-                            std::int64_t len, A* dst) {
+template <class C, class A, class Put>
+HWY_INLINE void merge_few(const C& carry, const RingRows<A>& ring, std::int64_t first, std::int64_t count,
+                          std::int64_t len, const Put& put) {
   const std::int64_t L = lanes<A>(), plane = ring.plane;
   for (std::int64_t i = 0; i < len; i += L) {
     typename C::State state[1];
@@ -50,13 +50,13 @@ HWY_NOINLINE void merge_few(const C& carry, const RingRows<A>& ring, std::int64_
                                   ring.id + j * ring.id_scale);
         },
         state);
-    carry.store_state(state[0], dst + i, plane);
+    put(state[0], i);
   }
 }
-/// `count` rows from `first` on, joined: `len` lanes of each.
-template <class C, class A>
+/// `count` rows from `first` on, joined: `len` lanes of each. Calls put(states, i) with those from lane i on.
+template <class C, class A, class Put>
 HWY_INLINE void merge_ring(const C& carry, const RingRows<A>& ring, std::int64_t first, std::int64_t count,
-                           std::int64_t len, A* dst) {
+                           std::int64_t len, const Put& put) {
   const std::int64_t L = lanes<A>(), plane = ring.plane, id = ring.id, scale = ring.id_scale;
   const auto row = [&](std::int64_t j)
                        CENOTE_INLINED { return ring.base + ((first + j) & (ring.slots - 1)) * ring.pitch; };
@@ -64,18 +64,17 @@ HWY_INLINE void merge_ring(const C& carry, const RingRows<A>& ring, std::int64_t
   const auto read = [&](const A* p, int j) CENOTE_INLINED { return carry.load_state(p, plane, id + j * scale); };
   if (count == 3) {
     for (std::int64_t i = 0; i < len; i += L)
-      carry.store_state(carry.combine(carry.combine(read(a + i, 0), read(b + i, 1)), read(c + i, 2)), dst + i, plane);
+      put(carry.combine(carry.combine(read(a + i, 0), read(b + i, 1)), read(c + i, 2)), i);
   } else if (count == 2) {
-    for (std::int64_t i = 0; i < len; i += L)
-      carry.store_state(carry.combine(read(a + i, 0), read(b + i, 1)), dst + i, plane);
+    for (std::int64_t i = 0; i < len; i += L) put(carry.combine(read(a + i, 0), read(b + i, 1)), i);
   } else if (count == 4 || count == 5) {
     for (std::int64_t i = 0; i < len; i += L) {
       const auto three = carry.combine(carry.combine(read(a + i, 0), read(b + i, 1)), read(c + i, 2));
       const auto four = carry.combine(three, read(d + i, 3));
-      carry.store_state(count == 4 ? four : carry.combine(four, read(e + i, 4)), dst + i, plane);
+      put(count == 4 ? four : carry.combine(four, read(e + i, 4)), i);
     }
   } else {
-    merge_few(carry, ring, first, count, len, dst);
+    merge_few(carry, ring, first, count, len, put);
   }
 }
 
@@ -92,12 +91,30 @@ HWY_INLINE void merge_all(const Q& carry, const A* rows, std::int64_t width, con
     }
 }
 
+template <class C, class A>
+HWY_NOINLINE void merge_careful(const C& carry, const RingRows<A>& ring, std::int64_t first, std::int64_t count,
+                                std::int64_t len, A* dst) {
+  merge_few(carry, ring, first, count, len,
+            [&](const auto& state, std::int64_t i) CENOTE_INLINED { carry.store_state(state, dst + i, ring.plane); });
+}
+
+/// Whether values may leave as they are made, where packs of them are whole: they are aligned if they go past the
+/// caches, and no window is empty.
+template <class T, class A>
+HWY_INLINE bool writes_straight(const Planes& call, bool raw) {
+  const Axis& across = *call.across;
+  const auto aligned = [&](std::intptr_t at) CENOTE_INLINED { return at % (lanes<A>() * sizeof(T)) == 0; };
+  const bool filled = across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
+  return filled && !raw && call.direct && call.depth == 1 && call.joins == 0 && !call.keep &&
+         (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(call.out.dst)) &&
+                               aligned(call.out_row * call.out_size) && aligned(call.out_plane * call.out_size)));
+}
+
 /// Outputs of a row from which on they are written as they are made: a row ends with a part of a pack.
 constexpr std::int64_t least_direct = 256;
 
-template <class C, class T, class Make>
-HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& call) {
-  using A = typename LaneOf<typename C::N>::type;
+template <class C, class T, class A>
+HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Planes& call) {
   // Copies, since a stored pack might alias the originals.
   const C carry = like;
   const auto calm = Calm<C>::of(like);
@@ -117,16 +134,19 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
   const std::int64_t plane = call.line.dst_plane, row_id = call.line.fold_id_scale;
   A* const ring = static_cast<A*>(call.ring);
   Outlet<A> outlet(call, joiner<C>());
-  bool writes = false;
-  if constexpr (requires { make.writes(); })
-    writes = folded && call.direct && (width >= least_direct || !call.line.work) && make.writes();
+  const bool writes = folded && call.direct && (width >= least_direct || !call.line.work) && make.writes();
+  const bool straight = LiftsAsIs<C>::value && !folded && !joined &&
+                        (call.line.len > 1 ? call.line.len : width) % lanes<A>() == 0 &&
+                        writes_straight<T, A>(call, outlet.is_raw());
+  const bool divides = call.divisor != 0, past = call.out.stream;
+  const Pack<A> divisor = number<Pack<A>>(call.divisor);
   A* const stage = outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
   for (std::int64_t p = 0; p < call.count; ++p, src += call.step, dst += call.out_plane * call.out_size) {
-    held = outlet.go_on(held, dst);
+    if (!straight) held = outlet.go_on(held, dst);
     std::int64_t made = 0, nan = -1;  // rows, and the last that may hold NaN
     if (joined) {
       if (make(Rows<T, A>{src, ring}, begin, end)) nan = across.n;
@@ -141,7 +161,7 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
       }
     }
     for (std::int64_t o = call.begin, rows = 1; o < call.end; o += rows) {
-      if (apart) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
+      if (apart && !straight) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
       const std::int64_t start = o * across.stride - across.low;
       const std::int64_t first = HWY_MAX(start, 0), last = HWY_MIN(start + across.size, across.n);
       if (folded)
@@ -155,15 +175,14 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
           made += count;
           if (HWY_UNLIKELY(any)) nan = made - 1;
         }
-      if constexpr (requires { make.writes(); })
-        if (writes) {
-          for (std::int64_t r = 0; r < rows; ++r) {
-            T* y = reinterpret_cast<T*>(dst) + (o + r - call.begin) * call.out_row - begin;
-            any_nan |= make.write(src + (start + r * across.stride) * src_row, begin, end,
-                                  {y, call.divisor, call.divisor != 0, call.out.stream});
-          }
-          continue;
+      if (writes) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+          T* y = reinterpret_cast<T*>(dst) + (o + r - call.begin) * call.out_row - begin;
+          any_nan |= make.write(src + (start + r * across.stride) * src_row, begin, end,
+                                {y, call.divisor, call.divisor != 0, call.out.stream});
         }
+        continue;
+      }
       for (std::int64_t from = 0; from < width;) {
         const std::int64_t until = width - from <= 2 * piece ? width : from + piece;
         A* states = stage + held;
@@ -173,10 +192,28 @@ HWY_NOINLINE void make_planes(const C& like, const Make& make, const Planes& cal
                           begin + until);
         else if (HWY_UNLIKELY(first >= last))
           fill_identity(carry, until - from, states, plane);
-        else if (!Calm<C>::differs || HWY_UNLIKELY(nan >= first))
-          merge_ring(carry, kept_rows, first, last - first, until - from, states);
-        else
-          merge_ring(calm, kept_rows, first, last - first, until - from, states);
+        else if (Calm<C>::differs && HWY_UNLIKELY(nan >= first)) {
+          if (straight) {
+            held = outlet.go_on(held, dst + ((o - call.begin) * call.out_row + from) * call.out_size);
+            states = stage + held;
+          }
+          merge_careful(carry, kept_rows, first, last - first, until - from, states);
+        } else if (straight) {
+          if constexpr (LiftsAsIs<C>::value) {
+            T* const y = reinterpret_cast<T*>(dst) + (o - call.begin) * call.out_row + from;
+            merge_ring(calm, kept_rows, first, last - first, until - from,
+                       [&](const auto& state, std::int64_t i) CENOTE_INLINED {
+                         const Pack<A> value = divides ? quotient(state.part[0], divisor) : state.part[0];
+                         past ? stream(value, y + i) : store(value, y + i);
+                       });
+            from = until;
+            continue;
+          }
+        } else {
+          merge_ring(calm, kept_rows, first, last - first, until - from,
+                     [&](const auto& state, std::int64_t i)
+                         CENOTE_INLINED { carry.store_state(state, states + i, plane); });
+        }
         held += rows * (until - from);
         held = outlet.pass_on(held);
         from = until;
@@ -199,11 +236,10 @@ HWY_INLINE void join_states(const C& carry, A* before, const A* states, std::int
 
 /// Planes whose windows share at most one row: rows are folded as they are read, and the states of the one that is
 /// shared wait for the next window.
-template <class C, class T, class Make>
-HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& call, std::uint8_t* bytes) {
-  using A = typename LaneOf<typename C::N>::type;
+template <class C, class T, class A>
+HWY_NOINLINE void fold_planes(const C& carry, const Maker<T, A>& make, const Planes& call, std::uint8_t* bytes) {
   const Axis across = *call.across;
-  const bool overlaps = across.size > across.stride, shares = overlaps && make.keeps();
+  const bool overlaps = across.size > across.stride, shares = overlaps && make.keeps;
   // In lanes, of which an output has several where rows lie side by side.
   const std::int64_t begin = call.line.begin * call.line.len, width = call.line.end * call.line.len - begin;
   const std::int64_t src_row = call.line.src_row, row_id = call.line.fold_id_scale, plane = call.line.dst_plane;
@@ -217,15 +253,9 @@ HWY_NOINLINE void fold_planes(const C& carry, const Make& make, const Planes& ca
   bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
   auto* dst = static_cast<char*>(call.out.dst);
-  // Values may leave as they are made where packs of them are whole, and aligned if they go past the caches.
-  const auto aligned = [&](std::intptr_t at) CENOTE_INLINED { return at % (lanes<A>() * sizeof(T)) == 0; };
-  const bool filled = across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
   const bool straight =
-      Make::writes_values && filled && !outlet.is_raw() && call.direct && call.depth == 1 &&
-      call.line.len % lanes<A>() == 0 &&
-      (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(dst)) && aligned(call.out_row * call.out_size) &&
-                            aligned(call.out_plane * call.out_size) &&
-                            (!C::is_winner || reinterpret_cast<std::uintptr_t>(call.indices) % lanes<A>() == 0)));
+      make.writes_values && call.line.len % lanes<A>() == 0 && writes_straight<T, A>(call, outlet.is_raw()) &&
+      (!C::is_winner || !call.out.stream || reinterpret_cast<std::uintptr_t>(call.indices) % lanes<A>() == 0);
   const std::int64_t together = outlet.is_raw() || (straight && !shares) ? across.out
                                 : apart                                  ? 1
                                                                          : Outlet<A>::least_written() / width + 1;
@@ -326,12 +356,14 @@ HWY_INLINE bool fold_planes(const C& wide, const Planes& call) {
   const auto carry = Few<C, A>::of(wide, values, bytes);
   using Q = std::remove_const_t<decltype(carry)>;
   if (call.line.len > 1) {
-    fold_planes<Q, T>(carry, RowLine<Q, T>(carry, call.line), call, staged);
+    const RowLine<Q, T> line(carry, call.line, call.out.stream);
+    fold_planes(carry, Maker<T, A>(line), call, staged);
     return true;
   }
   if constexpr (C::has_neutral) {
     if (PairedLine<Q, T>::applies(call.line)) {
-      fold_planes<Q, T>(carry, PairedLine<Q, T>(carry, call.line), call, staged);
+      const PairedLine<Q, T> line(carry, call.line);
+      fold_planes(carry, Maker<T, A>(line), call, staged);
       return true;
     }
   }
@@ -349,14 +381,15 @@ void planes(const Planes& call) {
   const C carry(call.line);
   if constexpr (LiftsAsIs<C>::value)
     if (call.swept) return SweptPlanes<C, T>(carry, call).run();
+  using A = typename LaneOf<typename C::N>::type;
+  const auto make_with = [&](const auto& line) HWY_ATTR { make_planes(carry, Maker<T, A>(line), call); };
   // Short windows too where values are written at once; whether they are must not depend on where a line is cut.
   const bool streams = call.direct && !C::is_winner && call.folded && call.line.fold == 1 &&
                        call.line.axis->out >= least_direct && SweptLine<C, T>::writes_short(call.line);
-  if ((call.line.work && call.line.len == 1) || streams)
-    return make_planes<C, T>(carry, SweptLine<C, T>(carry, call.line), call);
+  if ((call.line.work && call.line.len == 1) || streams) return make_with(SweptLine<C, T>(carry, call.line));
   if (fold_planes<C, T>(carry, call)) return;
-  if (call.line.len > 1) return make_planes<C, T>(carry, RowLine<C, T>(carry, call.line), call);
-  with_line<C, T>(carry, call.line, [&](const auto& make) HWY_ATTR { make_planes<C, T>(carry, make, call); });
+  if (call.line.len > 1) return make_with(RowLine<C, T>(carry, call.line, call.out.stream));
+  with_line<C, T>(carry, call.line, make_with);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -271,7 +271,7 @@ class RegularLine {
       any = true;
       if constexpr (Calm<C>::differs) {
         const Rows<T, A> again{rows.src + row * rows.src_row, rows.dst + row * rows.dst_row};
-        make_short<Size>(carry_, again, 0, from, to);
+        make(again, from, to);
       }
     }
   }
@@ -369,7 +369,8 @@ class RegularLine {
       if (from < first_) border(line, from, HWY_MIN(first_, to), low_border_, dst);
       std::int64_t o = first;
       const LineTaps<Stride, C, T> taps(carry_, pass_, line);
-      for (; o + U * L <= whole; o += U * L) whole_packs<Stride, U>(carry_, pass_, taps, o, dst + (o - from));
+      if constexpr (U > 1)
+        for (; o + U * L <= whole; o += U * L) whole_packs<Stride, U>(carry_, pass_, taps, o, dst + (o - from));
       for (; o < whole; o += L) {
         const std::int64_t at = HWY_MIN(o, whole - L);
         whole_packs<Stride, 1>(carry_, pass_, taps, at, dst + (at - from));

@@ -35,6 +35,9 @@ class Distances {
     return tabled_ ? table_[static_cast<std::size_t>(offset)] : count(offset);
   }
 
+  /// All of them, or null where they are counted.
+  const std::int64_t* table() const { return tabled_ ? table_.data() : nullptr; }
+
  private:
   struct Level {
     double inverse;

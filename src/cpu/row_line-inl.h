@@ -50,10 +50,17 @@ class RowLine {
   /// Whether Rows::values may be asked for, with the numbers of winners.
   static constexpr bool writes_numbers = StreamsNumbers<C>::value;
   static constexpr bool writes_values = LiftsAsIs<C>::value || C::inputs == 2 || writes_numbers;
-  HWY_INLINE RowLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
-  /// Whether the states of a row that two windows share are kept for the second. Where rows are short it is faster to
-  /// read those again, for two lines of windows at a time: what is written again and again drives them from L1.
-  HWY_INLINE bool keeps() const { return pass_.len > short_row * lanes<A>(); }
+  /// `far`: the rows lie beyond the caches.
+  HWY_INLINE RowLine(const C& carry, const Pass& pass, bool far)
+      : carry_(carry),
+        pass_(pass),
+        is_long_(pass.len > short_row * lanes<A>()),
+        is_plain_(!is_long_ || (pass.axis->stride == 1 && pass.step == pass.len)),
+        keeps_(!far || C::inputs * pass.len > short_row * lanes<A>()) {}
+  /// Whether the states of a row that two windows share are kept for the second. Where rows are far, and so short that
+  /// two lines of windows fit the registers, it is faster to read them again for those: what is written again and again
+  /// drives them from L1.
+  HWY_INLINE bool keeps() const { return keeps_; }
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     return make_rows(*this, carry_, rows, from, to);
   }
@@ -61,12 +68,21 @@ class RowLine {
   template <class Q>
   HWY_INLINE std::int64_t make(const Q& carry, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                std::int64_t to) const {
-    for (std::int64_t count; row < rows.count; row += count) {
-      count = rows.apart > 0 && row + 1 < rows.count ? 2 : 1;
-      if (HWY_UNLIKELY(keeps()      ? long_line(carry, rows, row, from, to)
-                       : count == 2 ? short_lines<2>(carry, rows, row, from, to)
-                                    : short_lines<1>(carry, rows, row, from, to)))
-        break;
+    const bool alone = rows.fold == 1 && !rows.last && !rows.values.dst;
+    for (std::int64_t count = 1; row < rows.count; row += count) {
+      bool doubt;
+      if (alone && is_plain_) {
+        if (HWY_UNLIKELY(plain_line(carry, rows, row, from, to))) break;
+        continue;
+      }
+      if constexpr (pairs_lines) count = rows.apart > 0 && row + 1 < rows.count ? 2 : 1;
+      if (is_long_)
+        doubt = long_line(carry, rows, row, from, to);
+      else if (count == 1)
+        doubt = short_lines<1>(carry, rows, row, from, to);
+      else
+        doubt = short_lines < pairs_lines ? 2 : 1 > (carry, rows, row, from, to);
+      if (HWY_UNLIKELY(doubt)) break;
     }
     return row;
   }
@@ -74,6 +90,8 @@ class RowLine {
  private:
   /// Packs of a row whose cells are folded in registers; longer ones are added up in L1, in the order of memory.
   static constexpr int short_row = 4;
+  /// Whether there may be two lines of windows at a time: winners whose numbers do not fit bytes come one row by one.
+  static constexpr bool pairs_lines = !C::is_winner || requires(const C& carry) { carry.numbers; };
 
   /// The cells of an output, in the first of its rows.
   struct Window {
@@ -86,15 +104,49 @@ class RowLine {
       cells = line + first * step;
     }
   };
-  template <class State>
-  static HWY_INLINE Pack<A> value_of(const State& state) {
-    if constexpr (writes_numbers)
-      return state.value;
-    else
-      return state.part[C::inputs - 1];
-  }
 
-  /// R lines that share rows, in registers. True if it met NaN.
+  /// The way out of whole states, from that of an output on.
+  struct Way {
+    A* dst;
+    T* y = nullptr;
+    std::uint8_t* numbers = nullptr;
+    const std::int64_t plane;
+    const bool straight, divides, past;
+    const Pack<A> divisor;
+    HWY_INLINE Way(const Rows<T, A>& rows, std::int64_t row, std::int64_t plane)
+        : dst(rows.dst + row * rows.dst_row),
+          plane(plane),
+          straight(rows.values.dst != nullptr),
+          divides(rows.values.divides),
+          past(rows.values.past_caches),
+          divisor(number<Pack<A>>(rows.values.divisor)) {
+      if (straight) y = rows.values.dst + row * rows.dst_row;
+      if (writes_numbers && straight) numbers = rows.values.numbers + row * rows.dst_row;
+    }
+    HWY_INLINE void go_on(std::int64_t len) {
+      dst += len;
+      if (straight) y += len;
+      if (writes_numbers && straight) numbers += len;
+    }
+    template <class Q>
+    HWY_INLINE void put(const Q& carry, const typename Q::State& state, std::int64_t i) const {
+      if constexpr (writes_values)
+        if (straight) {
+          Pack<A> value;
+          if constexpr (writes_numbers) {
+            value = state.value;
+            past ? state.number.stream(numbers + i) : state.number.store(numbers + i);
+          } else {
+            value = state.part[C::inputs - 1];
+          }
+          if (divides) value = quotient(value, divisor);
+          return past ? stream(value, y + i) : store(value, y + i);
+        }
+      carry.store_state(state, dst + i, plane);
+    }
+  };
+
+  /// R lines that share rows, in registers, or one of which the last row may be kept. True if it met NaN.
   template <int R, class Q>
   HWY_NOINLINE bool short_lines(const Q& like, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                 std::int64_t to) const {
@@ -105,32 +157,20 @@ class RowLine {
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, apart = R > 1 ? rows.apart : 0;
     const std::int64_t row_id = rows.id, row_scale = rows.id_scale, dst_row = rows.dst_row, plane = pass_.dst_plane;
     const T* const line = rows.src + row * rows.src_row;
-    const bool straight = rows.values.dst != nullptr, divides = rows.values.divides, past = rows.values.past_caches;
-    const Pack<A> divisor = number<Pack<A>>(rows.values.divisor);
-    A* dst = rows.dst + row * dst_row;
-    T* y = straight ? rows.values.dst + row * dst_row : nullptr;
-    std::uint8_t* numbers = writes_numbers && straight ? rows.values.numbers + row * dst_row : nullptr;
+    const std::int64_t kept_step = kept_len();
+    A* last = R == 1 && rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
+    const bool shared = R == 1 && rows.shared;
+    Way way(rows, row, plane);
     Watch<Q> watch;
-    // A state that is whole, on its way out.
-    const auto put = [&](const typename Q::State& state, std::int64_t i) CENOTE_INLINED {
-      if constexpr (writes_values)
-        if (straight) {
-          Pack<A> value = value_of(state);
-          if (divides) value = quotient(value, divisor);
-          if constexpr (writes_numbers) past ? state.number.stream(numbers + i) : state.number.store(numbers + i);
-          return past ? stream(value, y + i) : store(value, y + i);
-        }
-      carry.store_state(state, dst + i, plane);
-    };
     const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
     const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
-    for (std::int64_t o = from / len; o < to / len;
-         ++o, dst += len, y += straight ? len : 0, numbers += writes_numbers && straight ? len : 0) {
+    for (std::int64_t o = from / len; o < to / len; ++o, way.go_on(len), last += last ? kept_step : 0) {
       const Window window(axis, o, step, scale, line);
       const std::int64_t count = window.count;
       if (HWY_UNLIKELY(count <= 0)) {
         for (std::int64_t r = 0; r < R; ++r)
-          for (std::int64_t i = 0; i < len; i += L) put(carry.identity(), r * dst_row + i);
+          for (std::int64_t i = 0; i < len; i += L) way.put(carry, carry.identity(), r * dst_row + i);
+        if (last) fill_identity(carry, len, last, plane);
         continue;
       }
       // U packs from lane i on. Memory is read in its order: it is several times slower else.
@@ -149,11 +189,12 @@ class RowLine {
         // The cells of row j of a line, behind those before it.
         const auto add = [&](auto& states, std::int64_t j) CENOTE_INLINED {
           each<U>([&](int u) CENOTE_INLINED { more[u] = carry.behind(cells[u], row_id + j * row_scale); });
-          if (j > 0)
+          if (j > 0 || shared)
             join(states, more);
           else
             each<U>([&](int u) CENOTE_INLINED { states[u] = more[u]; });
         };
+        if (shared) each<U>([&](int u) CENOTE_INLINED { state[0][u] = carry.load_state(last + i + u * L, plane, 0); });
         const T* q = window.cells + i;
         for (std::int64_t j = 0; j < apart + fold; ++j, q += fold_row) {
           get(cells, q, window.id);
@@ -168,8 +209,9 @@ class RowLine {
             if (j >= apart) add(state[1], j - apart);
         }
         each<R>([&](int r) CENOTE_INLINED {
-          each<U>([&](int u) CENOTE_INLINED { put(state[r][u], r * dst_row + i + u * L); });
+          each<U>([&](int u) CENOTE_INLINED { way.put(carry, state[r][u], r * dst_row + i + u * L); });
         });
+        if (last) each<U>([&](int u) CENOTE_INLINED { carry.store_state(cells[u], last + i + u * L, plane); });
       };
       std::int64_t i = 0;
       if (len == short_row * L) packs(0, whole, std::integral_constant<int, short_row>()), i = len;
@@ -177,6 +219,71 @@ class RowLine {
       for (; i + L <= len; i += L) packs(i, whole, std::integral_constant<int, 1>());
       if (i < len) packs(i, part, std::integral_constant<int, 1>());
     }
+    return watch.any();
+  }
+
+  /// One line of windows in one row. True if it met NaN.
+  template <class Q>
+  HWY_NOINLINE bool plain_line(const Q& like, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
+                               std::int64_t to) const {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const Axis axis = *pass_.axis;
+    const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, scale = pass_.id_scale;
+    const std::int64_t plane = pass_.dst_plane, row_id = rows.id, begin = from / len, end = to / len;
+    const std::int64_t next = pass_.src_row;
+    const T* const line = rows.src + row * rows.src_row;
+    A* const dst = rows.dst + row * rows.dst_row;
+    auto [inside, outside] = axis.interior();
+    inside = HWY_MIN(HWY_MAX(inside, begin), end), outside = HWY_MAX(HWY_MIN(outside, end), inside);
+    Watch<Q> watch;
+    const auto get = [&](const T* p, std::int64_t id, const auto& read) CENOTE_INLINED {
+      const auto state = carry.cell(p, id, read);
+      if constexpr (Calm<C>::differs) watch.add(cells_of(state), cells_of(state)), watch.stay();
+      return state;
+    };
+    const auto whole = [](const T* q) CENOTE_INLINED { return load(q); };
+    // Lanes [0, n) from `out` on, of `count` cells whose first is at p. Those of the last pack overlap the one before.
+    const auto fold_lanes = [&](const T* p, std::int64_t n, auto count, std::int64_t id, A* out) CENOTE_INLINED {
+      const auto pack = [&](std::int64_t i, const auto& read) CENOTE_INLINED {
+        // Memory would idle while rows are joined: it is asked for the next one.
+        __builtin_prefetch(p + i + (count - 1) * step + next, 0, 2);
+        auto state = get(p + i, id, read);
+        for (std::int64_t j = 1; j < count; ++j)
+          state = carry.combine(state, get(p + i + j * step, id + j * scale, read));
+        carry.store_state(state, out + i, plane);
+      };
+      std::int64_t i = 0;
+      for (; i + L <= n; i += L) pack(i, whole);
+      if (i == n) return;
+      n >= L ? pack(n - L, whole) : pack(0, [&](const T* q) CENOTE_INLINED { return load_first(q, n); });
+    };
+    const auto at_border = [&](std::int64_t o, std::int64_t stop) CENOTE_INLINED {
+      for (; o < stop; ++o) {
+        const Window window(axis, o, step, scale, line);
+        A* const out = dst + (o - begin) * len;
+        if (window.count > 0)
+          fold_lanes(window.cells, len, window.count, row_id + window.id, out);
+        else
+          fill_identity(carry, len, out, plane);
+      }
+    };
+    at_border(begin, inside);
+    const auto within = [&](auto count) CENOTE_INLINED {
+      const T* p = line + (inside * axis.stride - axis.low) * step;
+      A* out = dst + (inside - begin) * len;
+      // Windows at every place of cells side by side are one long row.
+      if (axis.stride == 1 && step == len) return fold_lanes(p, (outside - inside) * len, count, row_id, out);
+      for (std::int64_t o = inside; o < outside; ++o, p += axis.stride * step, out += len)
+        fold_lanes(p, len, count, row_id, out);
+    };
+    if (axis.size == 2)
+      within(std::integral_constant<std::int64_t, 2>());
+    else if (axis.size == 3)
+      within(std::integral_constant<std::int64_t, 3>());
+    else
+      within(axis.size);
+    at_border(outside, end);
     return watch.any();
   }
 
@@ -191,40 +298,23 @@ class RowLine {
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, plane = pass_.dst_plane;
     const std::int64_t row_id = rows.id, row_scale = rows.id_scale;
     const bool shared = rows.shared;
-    // Rows that are kept are whole packs, so that none is written over before it is read.
-    const std::int64_t apart = (len + L - 1) / L * L;
     const T* const line = rows.src + row * rows.src_row;
-    const bool straight = rows.values.dst != nullptr, divides = rows.values.divides, past = rows.values.past_caches;
-    const Pack<A> divisor = number<Pack<A>>(rows.values.divisor);
-    A *dst = rows.dst + row * rows.dst_row, *last = rows.last;
-    T* y = straight ? rows.values.dst + row * rows.dst_row : nullptr;
-    std::uint8_t* numbers = writes_numbers && straight ? rows.values.numbers + row * rows.dst_row : nullptr;
-    if (last) last += (from / len - pass_.begin) * apart;
+    const std::int64_t kept_step = kept_len();
+    A* last = rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
+    Way way(rows, row, plane);
     Watch<Q> watch;
-    // A state that is whole, on its way out.
-    const auto put = [&](const typename Q::State& state, std::int64_t i) CENOTE_INLINED {
-      if constexpr (writes_values)
-        if (straight) {
-          Pack<A> value = value_of(state);
-          if (divides) value = quotient(value, divisor);
-          if constexpr (writes_numbers) past ? state.number.stream(numbers + i) : state.number.store(numbers + i);
-          return past ? stream(value, y + i) : store(value, y + i);
-        }
-      carry.store_state(state, dst + i, plane);
-    };
     const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
     const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
-    for (std::int64_t o = from / len; o < to / len; ++o, dst += len, y += straight ? len : 0,
-                      numbers += writes_numbers && straight ? len : 0, last += last ? apart : 0) {
+    for (std::int64_t o = from / len; o < to / len; ++o, way.go_on(len), last += last ? kept_step : 0) {
       const Window window(axis, o, step, scale, line);
       const std::int64_t count = window.count;
       if (HWY_UNLIKELY(count <= 0)) {
-        for (std::int64_t i = 0; i < len; i += L) put(carry.identity(), i);
+        for (std::int64_t i = 0; i < len; i += L) way.put(carry, carry.identity(), i);
         if (last) fill_identity(carry, len, last, plane);
         continue;
       }
       // What is under way: the cells of one row of a window, and the rows so far.
-      A *const cells_here = rows.spare, *const rows_here = straight ? rows.spare + apart : dst;
+      A *const cells_here = rows.spare, *const rows_here = way.straight ? rows.spare + kept_step : way.dst;
       for (std::int64_t r = 0; r < fold; ++r)
         for (std::int64_t j = 0; j < count; ++j) {
           const A* before = r > 0 ? rows_here : shared ? last : nullptr;
@@ -239,7 +329,7 @@ class RowLine {
             if (!last) {
               auto state = lifted(row_id + r * row_scale + window.id + j * scale);
               if (r + j > 0) state = carry.combine(carry.load_state(rows_here + i, plane, 0), state);
-              return ends ? put(state, i) : carry.store_state(state, rows_here + i, plane);
+              return ends ? way.put(carry, state, i) : carry.store_state(state, rows_here + i, plane);
             }
             auto cells = lifted(window.id + j * scale);
             if (j > 0) cells = carry.combine(carry.load_state(cells_here + i, plane, 0), cells);
@@ -247,7 +337,7 @@ class RowLine {
             auto state = carry.behind(cells, row_id + r * row_scale);
             if (before) state = carry.combine(carry.load_state(before + i, plane, 0), state);
             if (!ends) return carry.store_state(state, rows_here + i, plane);
-            put(state, i);
+            way.put(carry, state, i);
             carry.store_state(cells, last + i, plane);
           };
           std::int64_t i = 0;
@@ -258,8 +348,12 @@ class RowLine {
     return watch.any();
   }
 
+  /// Lanes between rows that are kept: whole packs, so that none is written over before it is read.
+  HWY_INLINE std::int64_t kept_len() const { return (pass_.len + lanes<A>() - 1) / lanes<A>() * lanes<A>(); }
+
   const C& carry_;
   const Pass& pass_;
+  const bool is_long_, is_plain_, keeps_;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -129,8 +129,11 @@ HWY_NOINLINE void single_output(const C& carry, const Pass& pass, const Axis& ax
       if (axis.step() == 1 && span.count >= least_across) return fold_across(carry, cells, span.count);
     return fold_cells(carry, cells, span.count, axis.step(), pass.id_scale, r * pass.fold_id_scale);
   };
-  auto state = of_row(0);
-  for (std::int64_t r = 1; r < pass.fold; ++r) state = carry.combine(state, of_row(r));
+  typename C::State state = carry.identity();
+  for (std::int64_t r = 0; r < pass.fold; ++r) {
+    const auto next = of_row(r);
+    state = r == 0 ? next : carry.combine(state, next);
+  }
   carry.store_one(state, dst, pass.dst_plane);
 }
 

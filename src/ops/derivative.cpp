@@ -33,7 +33,8 @@ std::shared_ptr<Plan::Impl> with_role(const Plan::Impl& plan, Role role, int par
   result->index_type.reset();
   result->lane_type = lane_of(plan.type);
   if (role == Role::states) result->output_type = result->lane_type;
-  result->algorithm = choose(plan.geometry, plan.shape, parts * bytes_of(result->lane_type), true);
+  result->algorithm =
+      choose(plan.geometry, plan.shape, parts * bytes_of(result->lane_type), true, false, bytes_of(result->type));
   return result;
 }
 
@@ -52,7 +53,8 @@ std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type t
   for (Axis& axis : result->geometry.axes) axis = axis.transpose();
   result->geometry.kept_shape = result->geometry.output_shape = plan.shape;
   const std::int64_t parts = role == Role::value ? 1 : 2;
-  result->algorithm = choose(result->geometry, result->shape, parts * bytes_of(result->lane_type), role != Role::value);
+  result->algorithm = choose(result->geometry, result->shape, parts * bytes_of(result->lane_type), role != Role::value,
+                             false, bytes_of(type));
   return result;
 }
 

@@ -15,14 +15,46 @@ constexpr std::int64_t least_picked = 5, most_picked = 11, most_dropped = 3, lea
 constexpr std::int64_t most_few = 4;     // channels that would leave most lanes empty
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
+// Outputs of a line, in f32, up to which planes are faster turned, as measured: where windows are pairs, or tile lines
+// without a rest; where they lie a few cells apart, none of them over an end; at every place, of up to three cells, or
+// so long that they are swept, and of five up to twice as many. Others always.
+constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48;
+constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
+
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+// Whether lanes are better used across planes, or lines, than along lines. Packs hold `pack` times as many cells as
+// those of f32.
+bool is_small(const Geometry& geometry, bool places, double pack) {
+  const Axis& line = geometry.axes.back();
+  if (line.irregular()) return true;
+  const auto fewer = [&](std::int64_t outputs) {
+    return static_cast<double>(line.out) < pack * static_cast<double>(outputs);
+  };
+  const bool dense = line.dilation == 1, tiles = dense && line.size == line.stride && line.low == 0;
+  const bool exact = tiles && line.n == line.out * line.stride;
+  const bool inside = line.interior() == std::pair<std::int64_t, std::int64_t>(0, line.out);
+  if (geometry.axes.size() == 1) {
+    if (line.stride >= least_picked && (places || line.size < most_picked)) return places || !fewer(most_tiles);
+    if (line.stride >= 3 && line.size <= line.stride) return fewer(most_apart);
+    return line.stride >= 2 && line.size >= 4 && line.n <= longest_woven;
+  }
+  if (line.stride == 2 && line.size <= 3 && dense && line.low < 2)
+    return fewer(exact && !places ? most_tiles : most_pairs);
+  if (line.stride <= 4 && exact && !places) return fewer(most_tiles);
+  if (line.stride > 2 && line.stride <= 4 && tiles && inside) return fewer(most_apart);
+  if (line.stride == 1 && dense && (line.size <= 3 || (line.size >= shortest_swept_line && !places)))
+    return fewer(most_dense);
+  if (line.stride == 1 && dense && line.size == 5) return fewer(2 * most_dense);
+  return true;
+}
+
 }  // namespace
 
-bool Algorithm::sweeps(const Axis& axis, bool innermost) const noexcept {
+bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
   // Windows of more than twice the axis are mostly padding.
   if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
     return false;
@@ -44,7 +76,8 @@ std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
   return std::max<std::int64_t>(1, std::min(axis.n, more > INT64_MAX - extent ? INT64_MAX : more + extent));
 }
 
-Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs) {
+Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs, bool places,
+                 std::int64_t bytes) {
   const auto depth = static_cast<int>(geometry.axes.size());
   const int last = static_cast<int>(geometry.pooled[depth - 1]);
   const bool contiguous = last == shape.size() - 1;
@@ -57,6 +90,8 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   result.name = contiguous ? "lines" : "rows";
   result.reason = contiguous ? "the innermost pooled axis is contiguous, so lanes run along outputs"
                              : "a kept axis is contiguous, so lanes run along it";
+  result.small = contiguous && depth < shape.size() && is_small(geometry, places, 4.0 / static_cast<double>(bytes));
+  if (result.small) result.reason += "; of small planes they run across many, which are turned";
   for (int i = 0; i < depth; ++i) {
     if (!result.sweeps(geometry.axes[static_cast<std::size_t>(i)], i == depth - 1)) continue;
     result.reason += "; long windows are swept, so that their cost hardly grows with them";

@@ -14,14 +14,11 @@ namespace cenote {
 /// Whether long windows are swept, in a number of steps that hardly grows with them, or folded cell by cell.
 enum class Sweep { automatic, never, always };
 
-/// How a pooling is carried out on a row-major array.
-struct Algorithm {
-  std::string name;    // "lines", "lines+rows", "rows", …
-  std::string reason;  // half a sentence
-  /// Outputs of the innermost pooled axis that are worked on at once when rows are kept in a ring; 0: all of them.
-  std::int64_t tile = 0;
-  /// Working memory per thread, about.
-  std::int64_t scratch = 0;
+/// Whether several planes are turned, so that lanes run across them, or each is made by itself.
+enum class Weave { automatic, never, always };
+
+/// When windows are swept.
+struct SweepRules {
   Sweep sweep = Sweep::automatic;
   /// Whether the innermost axis is contiguous, or next to it: windows far apart, or of few channels, are then better
   /// made at every place and picked.
@@ -33,9 +30,24 @@ struct Algorithm {
   bool sweeps(const Axis& axis, bool innermost) const noexcept;
 };
 
+/// How a pooling is carried out on a row-major array.
+struct Algorithm : SweepRules {
+  std::string name;    // "lines", "lines+rows", "rows", …
+  std::string reason;  // half a sentence
+  /// Outputs of the innermost pooled axis that are worked on at once when rows are kept in a ring; 0: all of them.
+  std::int64_t tile = 0;
+  /// Working memory per thread, about.
+  std::int64_t scratch = 0;
+  Weave weave = Weave::automatic;
+  bool small = false;  // lines are so short that lanes are better used across planes
+  bool weaves() const noexcept { return weave == Weave::automatic ? small : weave == Weave::always; }
+};
+
 /// Never depends on the number of threads. `state_bytes` is what one output carries between passes; `weighs`
-/// says that every cell has a weight, so that states are dear to make and to join.
-Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs);
+/// says that every cell has a weight, so that states are dear to make and to join; `places` that the places of cells
+/// are wanted, and `bytes` is the size of those.
+Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs, bool places,
+                 std::int64_t bytes);
 
 /// Rows of an axis that must be at hand at once to make `outputs` of them.
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept;
