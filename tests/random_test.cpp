@@ -9,7 +9,7 @@
 
 #include <cenote/cenote.h>
 
-#include "cpu/interleave.h"
+#include "cpu/transpose.h"
 #include "plan/impl.h"
 #include "support/machine.h"
 #include "support/oracle.h"
@@ -425,8 +425,8 @@ TEST(SmallPlanes, EqualTheReference) {
 
 template <class T>
 void check_transpose(const std::string& target) {
-  for (const std::int64_t rows : {1, 3, 8, 15, 16, 17, 33, 64})
-    for (const std::int64_t columns : {1, 4, 16, 17, 31, 49, 64})
+  for (const std::int64_t rows : {1, 2, 3, 4, 8, 15, 16, 17, 33, 64, 150})
+    for (const std::int64_t columns : {1, 2, 3, 4, 16, 17, 31, 49, 64, 140})
       for (const std::int64_t gap : {0, 3}) {
         const std::int64_t src_row = columns + gap, dst_row = rows + gap;
         std::vector<T> src(static_cast<std::size_t>(rows * src_row)), dst(static_cast<std::size_t>(columns * dst_row));

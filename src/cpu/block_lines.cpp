@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/copy.h"
-#include "cpu/interleave.h"
+#include "cpu/transpose.h"
 
 namespace cenote::cpu {
 
@@ -161,8 +161,8 @@ void Block::launch_phases(const Pass& pass) {
   for (std::int64_t row = 0; row < pass.rows; ++row)
     for (std::int64_t k = 0; k < kernels_->parts; ++k) {
       std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
-      interleave(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
-                 outputs, woven);
+      transpose(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
+                ceil_div(outputs, stride), woven, stride);
       std::memcpy(dst, woven, static_cast<std::size_t>(outputs * run_.lane_bytes));
     }
   scratch_.release(mark);

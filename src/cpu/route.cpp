@@ -23,6 +23,7 @@ namespace {
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
 constexpr std::int64_t most_scattered = 8192;    // cells of a small plane
+constexpr std::int64_t most_staged = 4096;       // cells of several that are written at once: a part of L1
 constexpr std::int64_t most_real = 1024;         // offsets of a window that are looked up to be checked
 
 // Tasks of about equal size over [0, n), each of `work` elements.
@@ -194,6 +195,7 @@ class Sums {
       const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) / sizeof(A) % unit);
       A* sums = memory + past;
       for (count = 0; i + count < end; ++count, sums += cells) {
+        if (count > 0 && (count + 1) * cells > most_staged) break;
         if (count > 0) at = router_.slice(i + count);
         if (static_cast<A*>(gx_.data) + at.cell_step != to + count * cells) break;
         std::fill(sums, sums + cells, A{0});

@@ -211,8 +211,11 @@ class LineSweep {
     };
     for (std::int64_t i = 0; i < low; i += L) put(carry_.identity(), i);
     std::int64_t i = low;
-    for (; i + L <= high; i += L)
+    for (; i + L <= high; i += L) {
+      // Memory would idle while states are joined: it is asked for the next row.
+      __builtin_prefetch(src + first + i + pass_.src_row, 0, 2);
       put(carry_.cell(src + first + i, 0, [](const T* p) CENOTE_INLINED { return load(p); }), i);
+    }
     if (i < high)
       put(carry_.cell(src + first + i, 0, [&](const T* p) CENOTE_INLINED { return load_first(p, high - i); }), i);
     for (i = high; i < count; i += L) put(carry_.identity(), i);

@@ -1,8 +1,8 @@
 // Turns small planes, so that lanes run across them, and their outputs back.
 #include "cpu/woven.h"
 
-#include "cpu/interleave.h"
 #include "cpu/scratch.h"
+#include "cpu/transpose.h"
 
 namespace cenote::cpu {
 namespace {

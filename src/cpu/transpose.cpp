@@ -1,8 +1,8 @@
-// The kernel behind interleave.h, compiled for every SIMD target.
-#include "cpu/interleave.h"
+// The kernel behind transpose.h, compiled for every SIMD target.
+#include "cpu/transpose.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/interleave.cpp"
+#define HWY_TARGET_INCLUDE "cpu/transpose.cpp"
 #include <hwy/foreach_target.h>
 
 #include <hwy/highway.h>
@@ -15,27 +15,21 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class A>
-void weave(const A* lines, std::int64_t apart, std::int64_t count, std::int64_t n, A* dst) {
-  const hn::ScalableTag<A> tag;
+/// Two to four rows, woven into one. Returns how many columns that was done for.
+template <class T>
+std::int64_t weave(const T* src, std::int64_t src_row, std::int64_t rows, std::int64_t columns, T* dst) {
+  const hn::ScalableTag<T> tag;
   const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
-  const auto from = [&](std::int64_t k, std::int64_t i) HWY_ATTR { return hn::LoadU(tag, lines + k * apart + i); };
-  if (count == 2) {
-    for (std::int64_t i = 0; 2 * i < n; i += L) hn::StoreInterleaved2(from(0, i), from(1, i), tag, dst + 2 * i);
-    return;
-  }
-  if (count == 3) {
-    for (std::int64_t i = 0; 3 * i < n; i += L)
-      hn::StoreInterleaved3(from(0, i), from(1, i), from(2, i), tag, dst + 3 * i);
-    return;
-  }
-  if (count == 4) {
-    for (std::int64_t i = 0; 4 * i < n; i += L)
-      hn::StoreInterleaved4(from(0, i), from(1, i), from(2, i), from(3, i), tag, dst + 4 * i);
-    return;
-  }
-  for (std::int64_t k = 0; k < count; ++k)
-    for (std::int64_t i = 0; i * count + k < n; ++i) dst[i * count + k] = lines[k * apart + i];
+  const auto row = [&](std::int64_t i, std::int64_t j) HWY_ATTR { return hn::LoadU(tag, src + i * src_row + j); };
+  std::int64_t j = 0;
+  if (rows == 2)
+    for (; j + L <= columns; j += L) hn::StoreInterleaved2(row(0, j), row(1, j), tag, dst + 2 * j);
+  if (rows == 3)
+    for (; j + L <= columns; j += L) hn::StoreInterleaved3(row(0, j), row(1, j), row(2, j), tag, dst + 3 * j);
+  if (rows == 4)
+    for (; j + L <= columns; j += L)
+      hn::StoreInterleaved4(row(0, j), row(1, j), row(2, j), row(3, j), tag, dst + 4 * j);
+  return j;
 }
 
 /// Of 16 bytes that each lane of u64 belongs to, those of a and b in turn: the even ones, or the odd ones, `Apart` at a
@@ -101,8 +95,9 @@ void turn(const T* src, std::int64_t src_row, std::int64_t rows, std::int64_t co
           std::int64_t src_next, std::int64_t dst_next) {
   const auto n = static_cast<std::int64_t>(hn::MaxLanes(hn::CappedTag<T, 16>()));
   if (rows < n || columns < n) {
+    const std::int64_t woven = dst_row == rows ? weave(src, src_row, rows, columns, dst) : 0;
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) dst[j * dst_row + i] = src[i * src_row + j];
+      for (std::int64_t j = woven; j < columns; ++j) dst[j * dst_row + i] = src[i * src_row + j];
     return;
   }
   // The last squares overlap those before them. The longer side comes first, for as few streams as can be.
@@ -128,29 +123,16 @@ void transpose_in(std::int64_t bytes, const void* src, std::int64_t src_row, std
   if (bytes == 8) as(std::uint64_t{});
 }
 
-void interleave_in(std::int64_t bytes, const void* lines, std::int64_t apart, std::int64_t count, std::int64_t n,
-                   void* dst) {
-  if (bytes == 4)
-    weave(static_cast<const float*>(lines), apart, count, n, static_cast<float*>(dst));
-  else
-    weave(static_cast<const double*>(lines), apart, count, n, static_cast<double*>(dst));
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace cenote
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace cenote {
-HWY_EXPORT(interleave_in);
 HWY_EXPORT(transpose_in);
 void cpu::transpose(std::int64_t bytes, const void* src, std::int64_t src_row, std::int64_t rows, std::int64_t columns,
                     void* dst, std::int64_t dst_row, std::int64_t src_next, std::int64_t dst_next) noexcept {
   HWY_DYNAMIC_DISPATCH(transpose_in)(bytes, src, src_row, rows, columns, dst, dst_row, src_next, dst_next);
-}
-void cpu::interleave(std::int64_t bytes, const void* lines, std::int64_t apart, std::int64_t count, std::int64_t n,
-                     void* dst) noexcept {
-  HWY_DYNAMIC_DISPATCH(interleave_in)(bytes, lines, apart, count, n, dst);
 }
 }  // namespace cenote
 #endif
