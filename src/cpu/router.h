@@ -1,12 +1,14 @@
 // The loops between outputs, their offsets and the cells that those name.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
 #include <cenote/array.h>
 
+#include "core/parallel.h"
 #include "plan/impl.h"
 
 namespace cenote::cpu {
@@ -178,5 +180,22 @@ class Router {
   std::int64_t slices_ = 1, taps_ = 1;
   bool same_ = false;  // windows are alike
 };
+
+constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least
+
+/// Tasks of about equal size over [0, n), each of `work` elements.
+template <class Body>
+void in_tasks(std::int64_t n, std::int64_t work, const Body& body) {
+  const std::int64_t together = std::max<std::int64_t>(1, task_elements / std::max<std::int64_t>(work, 1));
+  parallel_for((n + together - 1) / together, [&](std::int64_t task) {
+    for (std::int64_t i = task * together; i < std::min(n, (task + 1) * together); ++i) body(i);
+  });
+}
+
+inline std::int64_t outputs_of_slice(const Router& router) {
+  std::int64_t n = router.lanes().outputs;
+  for (std::size_t l = 0; l < router.depth(); ++l) n *= router.axis(l).out;
+  return n;
+}
 
 }  // namespace cenote::cpu
