@@ -285,6 +285,45 @@ void choose_winners(const AnyWinners& c, const Extents& out, std::uint64_t seed,
   } while (reference::next(index, outputs));
 }
 
+// Lines so long that they are crossed, under few rows: windows of up to 16 taps along a line.
+TEST(GradientsFromOffsets, GoToTheWinnersOfWideWindows) {
+  for (const std::int64_t rows : {2, 3, 4})
+    for (const std::int64_t size : {12, 13, 14, 15, 16, 17})
+      for (const std::int64_t stride : {1, 2})
+        for (const bool last : {false, true}) {
+          const Extents shape = last ? Extents{1, 9, 106, 5} : Extents{2, 9, 106};
+          const Window window{.size = {rows, size}, .stride = {stride, 1}, .channels_last = last};
+          const Pooling indexed{.reducer = Reducer::max, .region = window, .indices = IndexKind::offset};
+          const Array x = drawn(shape, Type::f32, Data::few, 3);
+          const Plan forward = plan(indexed, Type::f32, shape);
+          Array y(Type::f32, forward.output_shape()), offsets(*forward.index_type(), forward.output_shape());
+          forward.run(x, y, offsets);
+          const Array gy = drawn(forward.output_shape(), Type::f32, Data::unit, 4);
+          std::vector<double> expected(static_cast<std::size_t>(x.size()), 0);
+          const std::vector<double> given = numbers(gy), named = numbers(offsets);
+          const std::int64_t channels = last ? 5 : 1, height = (9 - rows) / stride + 1, width = 106 - size + 1;
+          for (std::int64_t i = 0; i < y.size(); ++i) {
+            const auto offset = static_cast<std::int64_t>(named[static_cast<std::size_t>(i)]);
+            const std::int64_t plane = i / channels / width / height;
+            const std::int64_t row = i / channels / width % height * stride + offset / size;
+            const std::int64_t column = i / channels % width + offset % size;
+            const std::int64_t cell = ((plane * 9 + row) * 106 + column) * channels + i % channels;
+            expected[static_cast<std::size_t>(cell)] += given[static_cast<std::size_t>(i)];
+          }
+          Pooling plain = indexed;
+          plain.indices.reset();
+          for (const std::string& target : targets_under_test()) {
+            const Machine machine(target, 1);
+            Array gx(Type::f32, shape);
+            plan(plain, Type::f32, shape).vjp_from_offsets(offsets, gy, gx);
+            const std::vector<double> got = numbers(gx);
+            for (std::size_t i = 0; i < got.size(); ++i)
+              ASSERT_NEAR(got[i], expected[i], 1e-4)
+                  << rows << "x" << size << " stride " << stride << " at " << i << " on " << target;
+          }
+        }
+}
+
 // Offsets that a caller saved may be those of any array, or of none: neighbours need not agree on anything.
 TEST(GradientsFromOffsets, GoWhereOffsetsSay) {
   std::uint64_t number = 1;

@@ -423,6 +423,37 @@ TEST(SmallPlanes, EqualTheReference) {
     check(150, [&] { equals_reference(*rc::gen::exec([&] { return draw_small(reducer); })); });
 }
 
+/// Cases that were wrong once, or like them.
+Case plain_case(Reducer reducer, Window window, Extents shape) {
+  Case c;
+  c.pooling = {.reducer = reducer, .region = std::move(window)};
+  c.shape = std::move(shape);
+  c.data = Data::unit;
+  c.x = c.y = c.indices = Layout::plain(c.shape.size());
+  return c;
+}
+
+TEST(WholePlanes, HaveOutputsWhereAnAxisHasNoCells) {
+  Case c = plain_case(Reducer::sum,
+                      {.size = {3, 3}, .padding = Padding{{2, 2}, {2, 2}}, .allow_empty = true, .channels_last = true},
+                      {2, 0, 4, 16});
+  check(1, [&] { equals_reference(c); });
+  c.y.step = {3, 2, 1, 1};
+  check(1, [&] { equals_reference(c); });
+}
+
+TEST(WholePlanes, OfVolumesAreNotCutIntoPieces) {
+  for (const Reducer reducer : {Reducer::max, Reducer::sum}) {
+    const Window halves{.size = {2, 2, 2}, .stride = 2, .channels_last = true};
+    check(1, [&] { equals_reference(plain_case(reducer, halves, {1, 4, 4, 66, 64})); });
+    const Window shared{.size = {3, 3, 3}, .stride = 2, .padding = Padding(1), .channels_last = true};
+    check(1, [&] { equals_reference(plain_case(reducer, shared, {1, 5, 6, 112, 64})); });
+    const Window first{.size = {2, 2, 2}, .stride = 2, .axes = Extents{1, 2, 3}};
+    check(1, [&] { equals_reference(plain_case(reducer, first, {1, 4, 32, 400, 1})); });
+    check(1, [&] { equals_reference(plain_case(reducer, {.size = {2, 2, 2}, .stride = 2}, {1, 1, 4, 4, 4300})); });
+  }
+}
+
 template <class T>
 void check_transpose(const std::string& target) {
   for (const std::int64_t rows : {1, 2, 3, 4, 8, 15, 16, 17, 33, 64, 150})

@@ -140,7 +140,9 @@ class Line {
   }
 
  private:
-  static constexpr int most_reach = cpu::most_on_lines + 1;
+  // A line that is crossed asks for as many outputs as a window has taps.
+  static constexpr int most_reach = cpu::most_crossed;
+  static_assert(most_reach > cpu::most_on_lines);
 
   /// Which lanes of a pack at place m have outputs.
   struct Border {

@@ -109,11 +109,11 @@ bool follows(const Run& run) {
 // Whether the planes of a volume that windows hold are made together: they share none, nor any row.
 bool is_deep(const Run& run) {
   const Axis &top = run.layout.axes[0], &across = run.layout.axes[1], &line = run.layout.axes[2];
-  return run.layout.inner.extent == 1 && across.out * line.out * run.lane_bytes >= least_deep && top.low == 0 &&
-         top.size <= top.stride && top.interior() == std::pair<std::int64_t, std::int64_t>(0, top.out) &&
-         across.size <= across.stride && across.low == 0 &&
-         across.interior() == std::pair<std::int64_t, std::int64_t>(0, across.out) && !across.irregular() &&
-         !line.irregular() && has_pairs(line) && run.rules.sweep != Sweep::always;
+  return run.layout.inner.extent == 1 && !run.rules.sweeps(line, true) &&
+         across.out * line.out * run.lane_bytes >= least_deep && top.low == 0 && top.size <= top.stride &&
+         top.interior() == std::pair<std::int64_t, std::int64_t>(0, top.out) && across.size <= across.stride &&
+         across.low == 0 && across.interior() == std::pair<std::int64_t, std::int64_t>(0, across.out) &&
+         !across.irregular() && !line.irregular() && has_pairs(line) && run.rules.sweep != Sweep::always;
 }
 
 // Cuts the work so that every thread has some, without ever changing a bit of the result.

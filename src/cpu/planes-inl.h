@@ -104,7 +104,8 @@ template <class T, class A>
 HWY_INLINE bool writes_straight(const Planes& call, bool raw) {
   const Axis& across = *call.across;
   const auto aligned = [&](std::intptr_t at) CENOTE_INLINED { return at % (lanes<A>() * sizeof(T)) == 0; };
-  const bool filled = across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
+  const bool filled =
+      across.n > 0 && across.low < across.size && (across.out - 1) * across.stride - across.low < across.n;
   return filled && !raw && call.direct && call.depth == 1 && call.joins == 0 && !call.keep &&
          (!call.out.stream || (aligned(reinterpret_cast<std::intptr_t>(call.out.dst)) &&
                                aligned(call.out_row * call.out_size) && aligned(call.out_plane * call.out_size)));
@@ -270,7 +271,9 @@ HWY_NOINLINE void fold_planes(const C& carry, const Maker<T, A>& make, const Pla
       const bool shared = shares && start >= 0 && first + 1 < end;
       const auto each_piece = [&](const auto& use) CENOTE_INLINED {
         for (std::int64_t from = 0; from < width;) {
-          const std::int64_t until = straight || width - from <= 2 * piece ? width : from + piece;
+          // States that stay where they are made lie line by line.
+          const bool whole = straight || outlet.is_raw() || width - from <= 2 * piece;
+          const std::int64_t until = whole ? width : from + piece;
           use(from, until);
           from = until;
         }

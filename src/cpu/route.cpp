@@ -27,7 +27,7 @@ constexpr std::int64_t most_staged = 4096;       // cells of several that are wr
 // plane lie side by side, and no window is empty.
 bool scatters(const Router& router, const View& gy, const MutableView& gx) {
   if (router.lanes().outputs > 1 || gy.type != gx.type || is_half(gx.type)) return false;
-  std::int64_t outputs = 1, cells = 1;
+  std::int64_t outputs = 1, cells = 1, taps = 1;
   for (std::size_t l = router.depth(); l-- > 0;) {
     const RouteAxis& level = router.level(l);
     const Axis& axis = router.axis(l);
@@ -36,7 +36,8 @@ bool scatters(const Router& router, const View& gy, const MutableView& gx) {
       return false;
     outputs *= axis.out;
     cells *= axis.n;
-    if (cells > most_scattered || outputs > most_scattered) return false;
+    taps *= axis.size;
+    if (cells > most_scattered || outputs > most_scattered || taps > largest_table) return false;
   }
   const Axis& along = router.axis(router.depth() - 1);
   if (along.stride > 2 || (along.stride == 2 && along.size > 3)) return true;

@@ -69,20 +69,15 @@ class RowLine {
   HWY_INLINE std::int64_t make(const Q& carry, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                std::int64_t to) const {
     const bool alone = rows.fold == 1 && !rows.last && !rows.values.dst;
-    for (std::int64_t count = 1; row < rows.count; row += count) {
-      bool doubt;
-      if (alone && is_plain_) {
-        if (HWY_UNLIKELY(plain_line(carry, rows, row, from, to))) break;
-        continue;
-      }
-      if constexpr (pairs_lines) count = rows.apart > 0 && row + 1 < rows.count ? 2 : 1;
-      if (is_long_)
-        doubt = long_line(carry, rows, row, from, to);
-      else if (count == 1)
-        doubt = short_lines<1>(carry, rows, row, from, to);
-      else
-        doubt = short_lines < pairs_lines ? 2 : 1 > (carry, rows, row, from, to);
-      if (HWY_UNLIKELY(doubt)) break;
+    const auto make_lines = [&](std::int64_t count) CENOTE_INLINED {
+      if (alone && is_plain_) return plain_line(carry, rows, row, from, to);
+      if (is_long_) return long_line(carry, rows, row, from, to);
+      return count == 1 ? short_lines<1>(carry, rows, row, from, to)
+                        : short_lines<most_lines>(carry, rows, row, from, to);
+    };
+    for (std::int64_t count; row < rows.count; row += count) {
+      count = most_lines > 1 && rows.apart > 0 && row + 1 < rows.count ? 2 : 1;
+      if (HWY_UNLIKELY(make_lines(count))) break;
     }
     return row;
   }
@@ -90,8 +85,9 @@ class RowLine {
  private:
   /// Packs of a row whose cells are folded in registers; longer ones are added up in L1, in the order of memory.
   static constexpr int short_row = 4;
-  /// Whether there may be two lines of windows at a time: winners whose numbers do not fit bytes come one row by one.
-  static constexpr bool pairs_lines = !C::is_winner || requires(const C& carry) { carry.numbers; };
+  /// Lines of windows that there may be at a time: winners whose numbers do not fit bytes come one row by one.
+  static constexpr bool narrow = !C::is_winner || requires(const C& carry) { carry.numbers; };
+  static constexpr int most_lines = narrow ? 2 : 1;
 
   /// The cells of an output, in the first of its rows.
   struct Window {
@@ -235,7 +231,8 @@ class RowLine {
     const T* const line = rows.src + row * rows.src_row;
     A* const dst = rows.dst + row * rows.dst_row;
     auto [inside, outside] = axis.interior();
-    inside = HWY_MIN(HWY_MAX(inside, begin), end), outside = HWY_MAX(HWY_MIN(outside, end), inside);
+    inside = HWY_MIN(HWY_MAX(inside, begin), end);
+    outside = HWY_MAX(HWY_MIN(outside, end), inside);
     Watch<Q> watch;
     const auto get = [&](const T* p, std::int64_t id, const auto& read) CENOTE_INLINED {
       const auto state = carry.cell(p, id, read);

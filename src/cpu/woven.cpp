@@ -7,10 +7,6 @@
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t least_bytes = 64, most_bytes = 256;  // of as many planes as are turned at a time, in each cell
-constexpr std::int64_t woven_bytes = 256 << 10;             // of their cells, if there may be fewer planes
-constexpr std::int64_t largest_bytes = 1024 << 10;          // of those of the fewest
-
 Scratch& woven_scratch() {
   static thread_local Scratch scratch;
   return scratch;
@@ -29,7 +25,7 @@ Woven::Woven(const Plan::Impl& plan, const Layout& layout, const Operands& opera
   if (!lines_ && layout.outer_count == 0) return;
   const Loop& beside = this->beside();
   const auto bytes = static_cast<std::int64_t>(size_of(plan.type));
-  const std::int64_t least = least_bytes / bytes;
+  const std::int64_t least = least_woven / bytes;
   if (beside.extent < (plan.algorithm.weave == Weave::always ? 2 : least)) return;
   // Cells and outputs lie side by side, and numbers are those within a plane.
   for (int l = layout.depth - 1; l >= (lines_ ? 1 : 0); --l) {
@@ -42,9 +38,9 @@ Woven::Woven(const Plan::Impl& plan, const Layout& layout, const Operands& opera
   if (beside.place != 0) return;
   for (int i = 0; i < layout.outer_count; ++i)
     if (layout.outer[static_cast<std::size_t>(i)].place != 0) return;
-  if (cells_ == 0 || std::max(cells_, outputs_) > largest_bytes / least_bytes) return;
+  if (cells_ == 0 || std::max(cells_, outputs_) > largest_woven / least_woven) return;
   for (int i = 0; i < outer_count(); ++i) outers_ *= layout.outer[static_cast<std::size_t>(i)].extent;
-  const std::int64_t most = std::clamp(woven_bytes / bytes / cells_ / least * least, least, most_bytes / bytes);
+  const std::int64_t most = std::clamp(woven_bytes / bytes / cells_ / least * least, least, most_woven / bytes);
   // Whole packs of planes, but for the last.
   groups_ = Pieces::of(beside.extent, most);
   groups_.length = ceil_div(groups_.length, least) * least;
@@ -78,7 +74,10 @@ Woven::Group Woven::begin(std::int64_t i) const {
   group.layout = layout_;
   group.layout.outer_count = 0;
   group.layout.inner = {planes, 1, 1, 1, 0};
-  if (lines_) group.layout.levels[0] = Loop{}, group.layout.axes[0] = Axis{1, 1, 1, 1, 0, 0, 1, false};
+  if (lines_) {
+    group.layout.levels[0] = Loop{};
+    group.layout.axes[0] = Axis{1, 1, 1, 1, 0, 0, 1, false};
+  }
   for (int l = 0; l < layout_.depth; ++l) {
     Loop& loop = group.layout.levels[static_cast<std::size_t>(l)];
     loop.x *= planes;

@@ -43,7 +43,7 @@ class Woven {
   const Plan::Impl& plan_;
   const Layout& layout_;
   const Operands& operands_;
-  std::int64_t cells_ = 1, outputs_ = 1, outers_ = 1;  // of a plane, and how often there are groups_.n of them
+  std::int64_t cells_ = 1, outputs_ = 1, outers_ = 1;  // of a plane; how often there are such groups
   Pieces groups_;
   bool lines_ = false;
 };

@@ -25,6 +25,7 @@ std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
+std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept { return a > INT64_MAX - b ? INT64_MAX : a + b; }
 
 // Whether lanes are better used across planes, or lines, than along lines. Packs hold `pack` times as many cells as
 // those of f32.
@@ -90,15 +91,26 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   result.name = contiguous ? "lines" : "rows";
   result.reason = contiguous ? "the innermost pooled axis is contiguous, so lanes run along outputs"
                              : "a kept axis is contiguous, so lanes run along it";
-  result.small = contiguous && depth < shape.size() && is_small(geometry, places, 4.0 / static_cast<double>(bytes));
+  std::int64_t planes = 1, cells = 1;
+  for (int i = 0, level = 0; i < shape.size(); ++i)
+    if (level < depth && geometry.pooled[level] == i)
+      ++level;
+    else
+      planes = saturating_product(planes, shape[i]);
+  for (const Axis& axis : geometry.axes)
+    cells = saturating_product(cells, std::max<std::int64_t>({axis.n, axis.out, 1}));
+  result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
+                 is_small(geometry, places, 4.0 / static_cast<double>(bytes));
   if (result.small) result.reason += "; of small planes they run across many, which are turned";
   for (int i = 0; i < depth; ++i) {
     if (!result.sweeps(geometry.axes[static_cast<std::size_t>(i)], i == depth - 1)) continue;
     result.reason += "; long windows are swept, so that their cost hardly grows with them";
     break;
   }
+  // Those that are turned, and their outputs.
+  const std::int64_t turned = result.small ? std::clamp(woven_bytes, cells * least_woven, cells * most_woven) : 0;
   if (depth == 1) {
-    result.scratch = 64 * 1024;
+    result.scratch = 64 * 1024 + 2 * turned;
     return result;
   }
   result.name += "+rows";
@@ -117,6 +129,7 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   if (depth == 2 && result.sweeps(geometry.axes[0], false)) result.scratch = saturating_product(result.scratch, 2);
   result.reason += result.scratch <= 4 * ring_budget ? "; reduced rows wait in a ring that fits the cache"
                                                      : "; the ring of reduced rows exceeds the cache";
+  result.scratch = saturating_sum(result.scratch, 2 * turned);
   return result;
 }
 

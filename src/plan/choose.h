@@ -14,6 +14,10 @@ namespace cenote {
 /// Whether long windows are swept, in a number of steps that hardly grows with them, or folded cell by cell.
 enum class Sweep { automatic, never, always };
 
+/// Bytes of as many planes as are turned at a time, in each cell, at the least and at most; of all of their cells, if
+/// there may be fewer planes; and of those of the fewest.
+inline constexpr std::int64_t least_woven = 64, most_woven = 256, woven_bytes = 256 << 10, largest_woven = 1024 << 10;
+
 /// Whether several planes are turned, so that lanes run across them, or each is made by itself.
 enum class Weave { automatic, never, always };
 
@@ -45,7 +49,7 @@ struct Algorithm : SweepRules {
 
 /// Never depends on the number of threads. `state_bytes` is what one output carries between passes; `weighs`
 /// says that every cell has a weight, so that states are dear to make and to join; `places` that the places of cells
-/// are wanted, and `bytes` is the size of those.
+/// are wanted, and `bytes` is the size of a cell.
 Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs, bool places,
                  std::int64_t bytes);
 
