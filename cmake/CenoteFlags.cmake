@@ -21,4 +21,7 @@ endif()
 if(CENOTE_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  # For what is inlined deeply: checking each reference and each temporary there would take minutes to compile.
+  set(CENOTE_FEWER_CHECKS -fno-sanitize=null,alignment,object-size,pointer-overflow,vptr
+      -fno-sanitize-address-use-after-scope)
 endif()

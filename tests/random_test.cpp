@@ -80,8 +80,10 @@ std::vector<Plan> ways(const Plan& planned) {
   };
   for (const Sweep sweep : {Sweep::always, Sweep::never})
     if (swept(sweep) != swept(Sweep::automatic)) add(sweep, Weave::never);
-  // Only planes of lines are ever turned.
-  if (planned.impl().algorithm.along_lines)
+  // Only planes of lines are ever turned, and large ones would take long where there are few.
+  std::int64_t cells = 1;
+  for (const Axis& axis : planned.axes()) cells *= axis.n;
+  if (planned.impl().algorithm.along_lines && cells <= 512)
     add(Sweep::automatic, planned.impl().algorithm.small ? Weave::never : Weave::always);
   return result;
 }
