@@ -31,6 +31,8 @@ std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept { return a 
 // those of f32.
 bool is_small(const Geometry& geometry, bool places, double pack) {
   const Axis& line = geometry.axes.back();
+  // Lanes run along the cells of a single output.
+  if (line.out == 1) return false;
   if (line.irregular()) return true;
   const auto fewer = [&](std::int64_t outputs) {
     return static_cast<double>(line.out) < pack * static_cast<double>(outputs);
