@@ -20,6 +20,7 @@ constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too muc
 // so long that they are swept, and of five up to twice as many. Others always.
 constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48;
 constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
+constexpr std::int64_t most_rows = 8;        // of windows
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
   std::int64_t product = 0;
@@ -45,6 +46,9 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
     if (line.stride >= 3 && line.size <= line.stride) return fewer(most_apart);
     return line.stride >= 2 && line.size >= 4 && line.n <= longest_woven;
   }
+  // No kernel makes planes of so many rows a window at once.
+  const Axis& across = geometry.axes[geometry.axes.size() - 2];
+  if (across.size > most_rows && fewer(most_apart)) return true;
   if (line.stride == 2 && line.size <= 3 && dense && line.low < 2)
     return fewer(exact && !places ? most_tiles : most_pairs);
   if (line.stride <= 4 && exact && !places) return fewer(most_tiles);
