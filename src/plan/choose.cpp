@@ -16,9 +16,9 @@ constexpr std::int64_t most_few = 4;     // channels that would leave most lanes
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
 // Outputs of a line, in f32, up to which planes are faster turned, as measured: where windows are pairs, or tile lines
-// without a rest; where they lie a few cells apart, none of them over an end; at every place, of up to three cells, or
-// so long that they are swept, and of five up to twice as many. Others always.
-constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48;
+// without a rest; where they lie a few cells apart, none of them over an end; at every place, of up to three cells, and
+// of five or so many that they are swept. Others always.
+constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48, most_swept = 28;
 constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
 constexpr std::int64_t most_rows = 8;        // of windows
 
@@ -53,9 +53,9 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
     return fewer(exact && !places ? most_tiles : most_pairs);
   if (line.stride <= 4 && exact && !places) return fewer(most_tiles);
   if (line.stride > 2 && line.stride <= 4 && tiles && inside) return fewer(most_apart);
-  if (line.stride == 1 && dense && (line.size <= 3 || (line.size >= shortest_swept_line && !places)))
-    return fewer(most_dense);
-  if (line.stride == 1 && dense && line.size == 5) return fewer(2 * most_dense);
+  const bool swept = line.size >= shortest_swept_line && !places;
+  if (line.stride == 1 && dense && (line.size <= 3 || line.size == 5 || swept))
+    return fewer(line.size <= 3 ? most_dense : most_swept);
   return true;
 }
 
