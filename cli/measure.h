@@ -17,7 +17,10 @@ struct Timing {
   double copy_seconds = 0;
 
   double gigabytes_per_second() const { return static_cast<double>(bytes) / best * 1e-9; }
-  double copy_gigabytes_per_second() const { return static_cast<double>(bytes) / copy_seconds * 1e-9; }
+  /// 0 where there was nothing to copy.
+  double copy_gigabytes_per_second() const {
+    return copy_seconds > 0 ? static_cast<double>(bytes) / copy_seconds * 1e-9 : 0;
+  }
   /// 1 is the speed of a copy.
   double efficiency() const { return copy_seconds / best; }
 };

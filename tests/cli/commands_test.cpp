@@ -210,6 +210,9 @@ TEST(Bench, TimesDerivatives) {
   ASSERT_EQ(rows.size(), problems.size() + 2) << outcome.out;
   for (std::size_t i = 0; i < problems.size(); ++i) EXPECT_TRUE(rows[i + 2].starts_with(problems[i] + " ")) << rows[i];
 
+  const Outcome empty = run_cenote({"bench", "--min-time", "0.001", "--json", "max f32 0x3x8x8 k2 s2"});
+  EXPECT_EQ(empty.status, 0) << empty.err;
+  EXPECT_FALSE(contains(empty.out, "nan")) << empty.out;
   const Outcome json = run_cenote({"bench", "--min-time", "0.001", "--json", "max f32 2x3x8x8 k2 s2 vjp"});
   EXPECT_TRUE(contains(json.out, "\"algorithm\": \"routed\", ")) << json.out;
   EXPECT_TRUE(contains(json.out, "\"bytes\": 2016,")) << json.out;
