@@ -57,7 +57,7 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   for (std::size_t l = 0; l < router.depth(); ++l) {
     const Axis& axis = router.axis(l);
     if (axis.adaptive || axis.dilation > 1) return false;
-    windows *= std::min(most_windows + 1, (axis.size - 1) / axis.stride + 1);
+    windows *= std::min({most_windows + 1, (axis.size - 1) / axis.stride + 1, std::max<std::int64_t>(axis.out, 1)});
   }
   const std::size_t last = router.depth() - 1;
   const bool lines = router.lanes().outputs == 1;
@@ -66,7 +66,7 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   if (touching && crosses(router, offsets)) return true;
   // Sums have passes instead.
   const std::int64_t most = lines || !offsets.data ? most_on_lines : most_windows;
-  return touching && windows <= most && (!lines || router.axis(last).stride <= most_phases);
+  return touching && windows <= most && (!lines || !offsets.data || router.axis(last).stride <= most_phases);
 }
 
 Collector::Collector(const Router& router, const View& offsets, const View& gy, const MutableView& gx, double divisor)
@@ -79,7 +79,7 @@ Collector::Collector(const Router& router, const View& offsets, const View& gy, 
       divisor_(divisor) {
   const std::size_t last = router.depth() - 1;
   const Axis& axis = router.axis(last);
-  for (std::int64_t cell = 0; lines_ && cell < axis.stride; ++cell) {
+  for (std::int64_t cell = 0; lines_ && cell < std::min(axis.stride, most_phases); ++cell) {
     const Axis::Place place = phases_[static_cast<std::size_t>(cell)] = axis.place(cell);
     if (place.count == 0) continue;
     const std::int64_t first = place.window - place.count + 1, stop = std::max(first_ + reach_, place.window + 1);
@@ -222,6 +222,13 @@ void Collector::run() const {
     if (stream) Emitter::flush();
     scratch.release(mark);
   });
+}
+
+void Collector::run_here() const {
+  Scratch& scratch = Scratch::of_this_thread();
+  const auto mark = scratch.mark();
+  Rows (*this, false)(0, slices_ * rows_);
+  scratch.release(mark);
 }
 
 }  // namespace cenote::cpu

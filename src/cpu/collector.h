@@ -16,6 +16,8 @@ class Collector {
 
   Collector(const Router& router, const View& offsets, const View& gy, const MutableView& gx, double divisor = 1);
   void run() const;
+  /// The same on this thread, into memory that stays in the cache.
+  void run_here() const;
 
  private:
   class Rows;

@@ -14,35 +14,13 @@
 #include "cpu/index_type.h"
 #include "cpu/router.h"
 #include "cpu/scratch.h"
+#include "cpu/small_planes.h"
 #include "cpu/winner_runs.h"
 
 namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
-constexpr std::int64_t most_scattered = 8192;    // cells of a small plane
-constexpr std::int64_t most_staged = 4096;       // cells of several that are written at once: a part of L1
-
-// Whether planes are so small, or windows so far apart, that outputs are better sent one by one, as measured: all of a
-// plane lie side by side, and no window is empty.
-bool scatters(const Router& router, const View& gy, const MutableView& gx) {
-  if (router.lanes().outputs > 1 || gy.type != gx.type || is_half(gx.type)) return false;
-  std::int64_t outputs = 1, cells = 1, taps = 1;
-  for (std::size_t l = router.depth(); l-- > 0;) {
-    const RouteAxis& level = router.level(l);
-    const Axis& axis = router.axis(l);
-    if (axis.adaptive || !router.full(l) || level.output_step != outputs || level.offset_step != outputs ||
-        level.cell_step != cells || axis.n > most_scattered || axis.out > most_scattered)
-      return false;
-    outputs *= axis.out;
-    cells *= axis.n;
-    taps *= axis.size;
-    if (cells > most_scattered || outputs > most_scattered || taps > largest_table) return false;
-  }
-  const Axis& along = router.axis(router.depth() - 1);
-  if (along.stride > 2 || (along.stride == 2 && along.size > 3)) return true;
-  return along.n <= (along.stride == 2 ? 28 : along.size <= 5 ? 16 : 0);
-}
 
 /// Cells of one block, summed in the lane type A.
 template <class A>
@@ -79,41 +57,14 @@ class Sums {
     merged_ = runs_.along && tabled_ && router.lanes().outputs == 1 && router.depth() == 2 && router.full(0) &&
               along.stride == 1 && along.out == along.n && !outer.adaptive && outer.stride == 1 &&
               router.level(1).output_step == 1 && router.level(0).output_step == along.out;
-    if (tabled_ && distances_.table() && scatters(router, gy, gx)) {
-      // However many threads there are: the order of sums must not depend on that.
-      length_ = n;
-      blocks_ = 1;
-      find_starts();
-    }
   }
 
   void run() const {
     if (row_ == 0 || router_.axis(0).n == 0) return;
-    if (count_ > 0) {
-      const std::int64_t together = std::max<std::int64_t>(1, task_elements / (length_ * row_));
-      return parallel_for((router_.slices() + together - 1) / together, [&](std::int64_t task) {
-        scatter(task * together, std::min(router_.slices(), (task + 1) * together));
-      });
-    }
     in_tasks(router_.slices() * blocks_, length_ * row_, [&](std::int64_t i) { block(i / blocks_, i % blocks_); });
   }
 
  private:
-  void find_starts() {
-    starts_[0] = 0;
-    count_ = 1;
-    for (std::size_t l = 0; l < router_.depth(); ++l) {
-      const std::int64_t out = router_.axis(l).out;
-      // From the last on, so that none is overwritten before it is read.
-      for (std::int64_t i = count_; i-- > 0;) {
-        const std::int32_t start = starts_[static_cast<std::size_t>(i)];
-        for (std::int64_t o = out; o-- > 0;)
-          starts_[static_cast<std::size_t>(i * out + o)] =
-              start + static_cast<std::int32_t>(router_.start(l, o) * steps_[l]);
-      }
-      count_ *= out;
-    }
-  }
   void block(std::int64_t slice, std::int64_t number) const {
     const std::int64_t begin = number * length_, end = std::min(router_.axis(0).n, begin + length_);
     const RouteAxis at = router_.slice(slice);
@@ -159,41 +110,6 @@ class Sums {
     } else {
       write(begin, end, at.cell_step, sums);
     }
-    scratch.release(mark);
-  }
-
-  // Slices [begin, end), which are small planes: all outputs of each, one by one. Planes that lie side by side in gx
-  // are written at once.
-  void scatter(std::int64_t begin, std::int64_t end) const {
-    Scratch& scratch = Scratch::of_this_thread();
-    const auto mark = scratch.mark();
-    const std::int64_t cells = row_ * length_, outputs = count_;
-    constexpr std::int64_t unit = 64 / sizeof(A);
-    A* const memory =
-        reinterpret_cast<A*>(scratch.take(((end - begin) * cells + 2 * unit) * static_cast<std::int64_t>(sizeof(A))));
-    for (std::int64_t i = begin, count; i < end; i += count) {
-      RouteAxis at = router_.slice(i);
-      A* const to = static_cast<A*>(gx_.data) + at.cell_step;
-      // Lines of the cache are the same in sums and in gx.
-      const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) / sizeof(A) % unit);
-      A* sums = memory + past;
-      for (count = 0; i + count < end; ++count, sums += cells) {
-        if (count > 0 && (count + 1) * cells > most_staged) break;
-        if (count > 0) at = router_.slice(i + count);
-        if (static_cast<A*>(gx_.data) + at.cell_step != to + count * cells) break;
-        std::fill(sums, sums + cells, A{0});
-        visit_index_type(offsets_.type, [&]<class Offset>(Offset) {
-          const auto* offsets = static_cast<const Offset*>(offsets_.data) + at.offset_step;
-          const A* gy = static_cast<const A*>(gy_.data) + at.output_step;
-          const std::int64_t* const distances = distances_.table();
-          const std::int32_t* const starts = starts_.data();
-          for (std::int64_t o = 0; o < outputs; ++o) sums[starts[o] + distances[offsets[o]]] += gy[o];
-        });
-      }
-      Stage stage{memory, 1, 1, stream_, reinterpret_cast<std::byte*>(to - past), past, past + count * cells};
-      flush_(stage);
-    }
-    if (stream_) Emitter::flush();
     scratch.release(mark);
   }
 
@@ -371,8 +287,6 @@ class Sums {
   WinnerRunsFunctions runs_{};
   std::int64_t width_ = 0;  // that runs are told
   bool merged_ = false;
-  std::int64_t count_ = 0;                           // outputs of small planes, 0 elsewhere, and
-  std::array<std::int32_t, most_scattered> starts_;  // where their windows begin
   void (*flush_)(Stage&);
   bool stream_, dense_;  // past the caches; blocks of gx have no gaps
 };
@@ -439,7 +353,8 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
 void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx) {
   if (element_count(gx.shape) == 0) return;
   const Router router(plan, offsets, gy, gx);
-  if (!scatters(router, gy, gx) && Collector::applies(router, offsets, gy, gx))
+  if (send_small(router, offsets, gy, gx, 1)) return;
+  if (Collector::applies(router, offsets, gy, gx))
     return Collector(router, offsets, gy, gx).run();
   if (gx.type == Type::f64)
     Sums<double>(router, plan, offsets, gy, gx).run();
@@ -451,6 +366,7 @@ bool spread(const Plan::Impl& plan, const View& gy, const MutableView& gx, doubl
   if (element_count(gx.shape) == 0) return true;
   const View none;
   const Router router(plan, none, gy, gx);
+  if (send_small(router, none, gy, gx, divisor)) return true;
   if (!Collector::applies(router, none, gy, gx)) return false;
   Collector(router, none, gy, gx, divisor).run();
   return true;

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <optional>
+#include <span>
 
 #include <cenote/array.h>
 
@@ -26,7 +27,7 @@ struct RouteAxis {
 class Distances {
  public:
   Distances() = default;
-  Distances(const std::vector<Axis>& axes, const Places& steps, std::int64_t taps)
+  Distances(std::span<const Axis> axes, const Places& steps, std::int64_t taps)
       : depth_(axes.size()), tabled_(taps <= largest_table) {
     for (std::size_t l = 0; l < depth_; ++l)
       levels_[l] = {1 / static_cast<double>(axes[l].size), axes[l].size, axes[l].dilation * steps[l]};
@@ -66,7 +67,8 @@ class Distances {
 class Router {
  public:
   Router(const Plan::Impl& plan, const View& offsets, const View& outputs, const View& cells)
-      : plan_(plan), axes_(plan.geometry.axes) {
+      : depth_(plan.geometry.axes.size()) {
+    std::copy(plan.geometry.axes.begin(), plan.geometry.axes.end(), axes_.begin());
     const Extents& pooled = plan.geometry.pooled;
     for (int i = 0, level = 0; i < cells.rank(); ++i) {
       const RouteAxis axis{plan.geometry.kept_shape[i], outputs.data ? outputs.strides[i] : 0,
@@ -79,9 +81,13 @@ class Router {
     // The innermost kept axis is walked inside the windows: channels that lie side by side.
     if (kept_count_ > 0 && pooled[pooled.size() - 1] < cells.rank() - 1) lanes_ = kept_[--kept_count_];
     for (std::size_t i = 0; i < kept_count_; ++i) slices_ *= kept_[i].outputs;
+    // How far apart windows lie does not matter where there is but one.
+    for (Axis& axis : std::span(axes_.data(), depth_))
+      if (axis.out == 1 && !axis.irregular() && axis.dilation == 1) axis.stride = std::max(axis.stride, axis.size);
+    while (merge_last()) --depth_;
     bool regular = true;
     taps_ = 1;
-    for (std::size_t l = 0; l < axes_.size(); ++l) {
+    for (std::size_t l = 0; l < depth_; ++l) {
       const Axis& axis = axes_[l];
       full_[l] = axis.dilation == 1 && axis.out > 0 && axis.span(0).count > 0 && axis.span(axis.out - 1).count > 0;
       regular = regular && !axis.adaptive;
@@ -90,7 +96,7 @@ class Router {
     same_ = regular && taps_ < std::int64_t{1} << 48;
   }
 
-  std::size_t depth() const { return axes_.size(); }
+  std::size_t depth() const { return depth_; }
   std::int64_t slices() const { return slices_; }
   const RouteAxis& lanes() const { return lanes_; }
   /// The innermost kept axis that slices run along; one step of one, where there is none.
@@ -112,9 +118,37 @@ class Router {
     return at;
   }
 
+  /// All kept axes as one, if they follow each other everywhere.
+  std::optional<RouteAxis> planes() const {
+    RouteAxis all;
+    for (std::size_t k = kept_count_; k-- > 0;) {
+      const RouteAxis& axis = kept_[k];
+      if (axis.outputs == 1) continue;
+      if (all.outputs == 1)
+        all = axis;
+      else if (axis.output_step == all.outputs * all.output_step && axis.offset_step == all.outputs * all.offset_step &&
+               axis.cell_step == all.outputs * all.cell_step)
+        all.outputs *= axis.outputs;
+      else
+        return std::nullopt;
+    }
+    return all;
+  }
+  /// The same windows on so many planes whose cells, and whose outputs, lie side by side.
+  Router turned(std::int64_t planes) const {
+    Router result = *this;
+    result.kept_count_ = 0;
+    result.slices_ = 1;
+    result.lanes_ = {planes, 1, 1, 1};
+    std::int64_t outputs = planes, cells = planes;
+    for (std::size_t l = depth(); l-- > 0; outputs *= axes_[l].out, cells *= axes_[l].n)
+      result.levels_[l] = {axes_[l].out, outputs, outputs, cells};
+    return result;
+  }
+
   /// Distances when a step along level l is steps[l]. False where they depend on the window.
   bool find_distances(const Places& steps, Distances& distances) const {
-    if (same_) distances = Distances(axes_, steps, taps_);
+    if (same_) distances = Distances(std::span(axes_.data(), depth_), steps, taps_);
     return same_;
   }
 
@@ -171,8 +205,28 @@ class Router {
   }
 
  private:
-  const Plan::Impl& plan_;
-  const std::vector<Axis>& axes_;
+  // Where one window covers the last level, it and the one outside it are one: offsets count taps in that order.
+  bool merge_last() {
+    if (depth_ < 2) return false;
+    const std::size_t last = depth_ - 1;
+    const Axis& axis = axes_[last];
+    Axis& outer = axes_[last - 1];
+    std::int64_t bound = 0;
+    if (axis.irregular() || axis.out != 1 || axis.size != axis.n || axis.low != 0 || axis.dilation != 1 ||
+        outer.irregular() || outer.dilation != 1 || levels_[last - 1].cell_step != levels_[last].cell_step * axis.n ||
+        __builtin_mul_overflow(outer.n + outer.size + outer.stride + outer.low + outer.high, axis.n, &bound))
+      return false;
+    outer.n *= axis.n;
+    outer.size *= axis.n;
+    outer.stride *= axis.n;
+    outer.low *= axis.n;
+    outer.high *= axis.n;
+    levels_[last - 1].cell_step = levels_[last].cell_step;
+    return true;
+  }
+
+  std::array<Axis, max_rank> axes_{};
+  std::size_t depth_;
   std::array<RouteAxis, max_rank> kept_{}, levels_{};
   std::size_t kept_count_ = 0;
   RouteAxis lanes_;

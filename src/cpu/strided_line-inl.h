@@ -219,6 +219,51 @@ void collect_strided(const Collect& call) {
   }
 }
 
+/// Windows so far apart that most packs lie in the same ones: between a window's beginning and its end, and on to the
+/// next one's beginning, all cells of a line get the same.
+template <class T>
+class WideLine {
+ public:
+  using A = Lane<T>;
+  static constexpr std::int64_t turn = 0;
+
+  HWY_INLINE explicit WideLine(const Collect& call)
+      : call_(call), before_(call.phases[0].window * call.stride + call.phases[0].tap) {}
+  /// Writes whole packs, the last of which may reach behind the row.
+  HWY_INLINE void operator()(const Rows<A>& rows) const {
+    const std::int64_t L = lanes<A>(), stride = call_.stride, most = (call_.size - 1) / stride;
+    const std::int64_t shared = (call_.size - 1) % stride + 1;  // taps of a stride with one window more
+    const Scale<A> scale(rows.stage);
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      A* const dst = rows.dst + row * rows.dst_step - rows.from;
+      std::int64_t window = (rows.from + before_) / stride, tap = (rows.from + before_) % stride;
+      for (std::int64_t i = rows.from; i < rows.to;) {
+        const bool begins = tap < shared;
+        const std::int64_t stop = HWY_MIN(i + (begins ? shared : stride) - tap, rows.to);
+        const Pack<A> value =
+            scale(broadcast<A>(sum(rows.asks, row * rows.gy_step, window - most + !begins, window + 1)));
+        for (std::int64_t k = i; k < stop; k += L) store(value, dst + k);
+        i = stop;
+        tap = begins ? shared : stride;
+        if (tap == stride) ++window, tap = 0;
+      }
+    }
+  }
+
+ private:
+  /// Of windows [from, to) along the line, those that exist.
+  HWY_INLINE A sum(const Asks<A>& asks, std::int64_t shift, std::int64_t from, std::int64_t to) const {
+    A result = 0;
+    for (std::int64_t g = 0; g < asks.count; ++g)
+      for (std::int64_t o = HWY_MAX(from, 0); o < HWY_MIN(to, call_.out); ++o)
+        result += static_cast<A>(reinterpret_cast<const T*>(asks.of[g].gy)[shift + o]);
+    return result;
+  }
+
+  const Collect& call_;
+  const std::int64_t before_;  // cells before the first, from the beginning of window 0 on
+};
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace cenote

@@ -230,7 +230,7 @@ void Cotangent::run_linear(const View& gy, const MutableView& gx, std::byte* scr
     source = View(scratch, transposed_->type, gy.shape);
   }
   bool sweeps = true;  // windows one step apart are those of a pooling
-  for (const Axis& axis : forward_->geometry.axes) sweeps = sweeps && axis.stride == 1;
+  for (const Axis& axis : forward_->geometry.axes) sweeps = sweeps && axis.stride == 1 && axis.out != 1;
   const double divisor = forward_->traits.counts == Counts::none ? 1 : forward_->count.value_or(1);
   if (!sweeps && cpu::spread(*forward_, source, gx, divisor)) return;
   cpu::execute(*transposed_, {.x = source, .y = gx});

@@ -1,0 +1,93 @@
+// The kernel behind scatter.h, compiled for every SIMD target.
+#include "cpu/scatter.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/scatter.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::Scatter;
+
+constexpr std::int64_t together = 256;  // outputs whose winners are found before they are visited
+
+/// floor(offset / taps) is offset * inverse / 2^16: offsets and taps are at most 256.
+std::int32_t inverse(std::int32_t taps) { return ((1 << 16) + taps - 1) / taps; }
+
+/// The cells that outputs [from, from + n) win; a pack may overlap the one before it.
+template <bool Flat>
+HWY_INLINE void find_winners(const Scatter& call, std::int64_t from, std::int64_t n, std::int32_t* winners) {
+  const std::uint8_t* const offsets = call.offsets + from;
+  const std::int32_t* const starts = call.starts + from;
+  const Scatter::Level first = call.level[0];
+  const auto find = [&](auto tag, std::int64_t i) HWY_ATTR {
+    const hn::Rebind<std::uint8_t, decltype(tag)> bytes;
+    const auto offset = hn::PromoteTo(tag, hn::LoadU(bytes, offsets + i));
+    auto cell = hn::Add(hn::LoadU(tag, starts + i), offset);
+    const auto add = [&](const Scatter::Level& level) HWY_ATTR {
+      const auto rows = hn::ShiftRight<16>(hn::Mul(offset, hn::Set(tag, inverse(level.taps))));
+      cell = hn::Add(cell, hn::Mul(rows, hn::Set(tag, level.more)));
+    };
+    if constexpr (Flat)
+      add(first);
+    else
+      for (int l = 0; l < call.levels; ++l) add(call.level[l]);
+    hn::StoreU(cell, tag, winners + i);
+  };
+  const hn::ScalableTag<std::int32_t> packs;
+  const hn::CappedTag<std::int32_t, 1> single;
+  const auto L = static_cast<std::int64_t>(hn::Lanes(packs));
+  if (n < L)
+    for (std::int64_t i = 0; i < n; ++i) find(single, i);
+  else
+    for (std::int64_t i = 0; i < n; i += L) find(packs, HWY_MIN(i, n - L));
+}
+
+template <class A>
+void scatter_planes(const Scatter& call) {
+  const hn::ScalableTag<A> tag;
+  const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
+  HWY_ALIGN std::int32_t winners[together];
+  A* const gx = static_cast<A*>(call.gx);
+  const std::int64_t cells = call.cells, outputs = call.outputs;
+  if (cells < L)
+    std::fill_n(gx, cells, A{0});
+  else
+    for (std::int64_t i = 0; i < cells; i += L) hn::StoreU(hn::Zero(tag), tag, gx + HWY_MIN(i, cells - L));
+  for (std::int64_t o = 0; o < outputs; o += together) {
+    const std::int64_t n = HWY_MIN(together, outputs - o);
+    call.levels == 1 ? find_winners<true>(call, o, n, winners) : find_winners<false>(call, o, n, winners);
+    const A* const gy = static_cast<const A*>(call.gy) + o;
+    std::int64_t i = 0;
+    // Sums are never -0. Several in a row are faster only where none waits for another.
+    if (call.apart)
+      for (; i + 8 <= n; i += 8)
+#pragma GCC unroll 8
+        for (std::int64_t k = i; k < i + 8; ++k) gx[winners[k]] = A{0} + gy[k];
+    for (; i < n; ++i) gx[winners[i]] += gy[i];
+  }
+}
+
+}  // namespace
+
+void scatter_in(Type type, const Scatter& call) {
+  type == Type::f64 ? scatter_planes<double>(call) : scatter_planes<float>(call);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote {
+HWY_EXPORT(scatter_in);
+void cpu::scatter(Type type, const Scatter& call) noexcept { HWY_DYNAMIC_DISPATCH(scatter_in)(type, call); }
+}  // namespace cenote
+#endif
