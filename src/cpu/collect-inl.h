@@ -178,8 +178,8 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
   const std::int64_t apart = call.axis.stride, most = (call.axis.size - 1) / apart + 1, len = call.len;
   // Whole lines of the cache need no stage.
   T* const begin = static_cast<T*>(call.cells) + call.begin * call.cell_step;
-  const bool direct = Make::turn > 0 && std::is_same_v<T, A> && call.stage->stream && len % unit == 0 && call.cell_step == len &&
-                      reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
+  const bool direct = Make::turn > 0 && std::is_same_v<T, A> && call.stage->stream && len % unit == 0 &&
+                      call.cell_step == len && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
   // Rows whose last pack does not reach into the next
   const bool out_of_turn = length * stride == len && length >= L;
   Stage& stage = *call.stage;

@@ -227,7 +227,7 @@ void Collector::run() const {
 void Collector::run_here() const {
   Scratch& scratch = Scratch::of_this_thread();
   const auto mark = scratch.mark();
-  Rows (*this, false)(0, slices_ * rows_);
+  Rows(*this, false)(0, slices_ * rows_);
   scratch.release(mark);
 }
 

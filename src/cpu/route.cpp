@@ -354,8 +354,7 @@ void send(const Plan::Impl& plan, const View& offsets, const View& gy, const Mut
   if (element_count(gx.shape) == 0) return;
   const Router router(plan, offsets, gy, gx);
   if (send_small(router, offsets, gy, gx, 1)) return;
-  if (Collector::applies(router, offsets, gy, gx))
-    return Collector(router, offsets, gy, gx).run();
+  if (Collector::applies(router, offsets, gy, gx)) return Collector(router, offsets, gy, gx).run();
   if (gx.type == Type::f64)
     Sums<double>(router, plan, offsets, gy, gx).run();
   else

@@ -16,9 +16,9 @@
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t task_cells = 1 << 14;   // what one task should make at least
-constexpr std::int64_t most_cells = 8192;      // of a plane whose outputs are sent one by one, and of its outputs
-constexpr std::int64_t staged_cells = 2048;    // that are written at once: a part of L1
+constexpr std::int64_t task_cells = 1 << 14;  // what one task should make at least
+constexpr std::int64_t most_cells = 8192;     // of a plane whose outputs are sent one by one, and of its outputs
+constexpr std::int64_t staged_cells = 2048;   // that are written at once: a part of L1
 
 // Cells of a line up to which these ways are faster than lanes along it, as measured in f32: where planes are turned;
 // where outputs are sent one by one, windows of two or three cells two apart, and those of up to five at every place.
@@ -85,8 +85,8 @@ bool scatter(const Batch& planes, const Router& router) {
   if (planes.offsets.type != Type::u8 || planes.gy.type != planes.gx.type || is_half(planes.gx.type) ||
       planes.cells > most_cells || planes.outputs > most_cells)
     return false;
-  const bool touch = planes.cell_step == planes.cells && planes.output_step == planes.outputs &&
-                     planes.offset_step == planes.outputs;
+  const bool touch =
+      planes.cell_step == planes.cells && planes.output_step == planes.outputs && planes.offset_step == planes.outputs;
   const std::int64_t most = std::max(planes.cells, planes.outputs);
   const std::int64_t together = touch ? std::max<std::int64_t>(1, staged_cells / most) : 1;
   Scatter call{};
@@ -160,8 +160,8 @@ bool send_small(const Router& router, const View& offsets, const View& gy, const
       return false;
   }
   if (cells == 0 || outputs == 0) return false;
-  const Batch planes{kept->outputs, outputs, cells, kept->output_step, kept->offset_step, kept->cell_step, offsets,
-                      gy,            gx,      divisor};
+  const Batch planes{
+      kept->outputs, outputs, cells, kept->output_step, kept->offset_step, kept->cell_step, offsets, gy, gx, divisor};
   const Axis& line = router.axis(router.depth() - 1);
   if (!routed || is_half(gx.type)) return router.depth() > 1 && line.n <= longest_woven_line && weave(planes, router);
   const std::int64_t longest = line.stride == 1   ? (line.size <= widest_sent ? longest_dense_line : 0)

@@ -229,7 +229,7 @@ class WideLine {
 
   HWY_INLINE explicit WideLine(const Collect& call)
       : call_(call), before_(call.phases[0].window * call.stride + call.phases[0].tap) {}
-  /// Writes whole packs, the last of which may reach behind the row.
+  /// Packs reach behind what is the same, but not behind the row.
   HWY_INLINE void operator()(const Rows<A>& rows) const {
     const std::int64_t L = lanes<A>(), stride = call_.stride, most = (call_.size - 1) / stride;
     const std::int64_t shared = (call_.size - 1) % stride + 1;  // taps of a stride with one window more
@@ -242,7 +242,9 @@ class WideLine {
         const std::int64_t stop = HWY_MIN(i + (begins ? shared : stride) - tap, rows.to);
         const Pack<A> value =
             scale(broadcast<A>(sum(rows.asks, row * rows.gy_step, window - most + !begins, window + 1)));
-        for (std::int64_t k = i; k < stop; k += L) store(value, dst + k);
+        std::int64_t k = i;
+        for (; k < stop && k + L <= rows.to; k += L) store(value, dst + k);
+        if (k < stop) store_first(value, dst + k, stop - k);
         i = stop;
         tap = begins ? shared : stride;
         if (tap == stride) ++window, tap = 0;

@@ -1,0 +1,126 @@
+// Gradients of small planes, of windows that cover them, and of windows far apart, held against plain loops.
+#include <array>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <cenote/cenote.h>
+
+#include "support/arrays.h"
+#include "support/machine.h"
+#include "support/random_derivative.h"
+
+namespace cenote::test {
+namespace {
+
+/// Volumes of which the first axes may have one cell: planes or lines then.
+struct Volumes {
+  std::int64_t count;
+  std::array<std::int64_t, 3> cells, size, stride, padding;
+
+  Extents shape() const { return {2, count, cells[0], cells[1], cells[2]}; }
+  Pooling pooling(Reducer reducer) const {
+    const auto extents = [](const std::array<std::int64_t, 3>& of) { return Extents{of[0], of[1], of[2]}; };
+    Window window{.size = extents(size), .stride = extents(stride)};
+    window.padding = Padding{padding[0], padding[1], padding[2]};
+    return {.reducer = reducer, .region = window};
+  }
+  /// Calls visit(output, tap, cell) for every real cell of every window.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    std::array<std::int64_t, 3> out{};
+    for (std::size_t i = 0; i < 3; ++i) out[i] = (cells[i] + 2 * padding[i] - size[i]) / stride[i] + 1;
+    std::int64_t output = 0;
+    for (std::int64_t p = 0; p < 2 * count; ++p)
+      for (std::int64_t a = 0; a < out[0]; ++a)
+        for (std::int64_t b = 0; b < out[1]; ++b)
+          for (std::int64_t c = 0; c < out[2]; ++c, ++output)
+            for (std::int64_t tap = 0; tap < size[0] * size[1] * size[2]; ++tap) {
+              const std::int64_t i = a * stride[0] - padding[0] + tap / size[2] / size[1],
+                                 j = b * stride[1] - padding[1] + tap / size[2] % size[1],
+                                 k = c * stride[2] - padding[2] + tap % size[2];
+              if (i < 0 || j < 0 || k < 0 || i >= cells[0] || j >= cells[1] || k >= cells[2]) continue;
+              visit(output, tap, ((p * cells[0] + i) * cells[1] + j) * cells[2] + k);
+            }
+  }
+};
+
+std::vector<Volumes> volumes() {
+  std::vector<Volumes> all;
+  for (const std::int64_t count : {3, 8, 40})
+    for (const std::int64_t side : {4, 7, 14, 33}) {
+      for (const std::int64_t size : {1, 2, 3, 5})
+        for (const std::int64_t stride : {1, 2, 3, 7}) {
+          if (size > side || (side == 33 && count == 40)) continue;
+          const std::int64_t padding = (size + stride) % 2 * (size / 2);
+          all.push_back({count, {1, side, side + 1}, {1, size, size}, {1, stride, stride}, {0, padding, padding}});
+        }
+      all.push_back({count, {1, side, side}, {1, side, side}, {1, 1, 1}, {0, 0, 0}});
+      all.push_back({count, {1, 2 * side, side}, {1, 2, side}, {1, 2, side}, {0, 0, 0}});
+      all.push_back({count, {1, side, 3 * side}, {1, 2, 2 * side}, {1, 2, side}, {0, 1, 1}});
+      all.push_back({count, {4, side, side}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}});
+      all.push_back({count, {1, 1, 50 * side}, {1, 1, 30}, {1, 1, 20}, {0, 0, 9}});
+      all.push_back({count, {1, 1, 50 * side}, {1, 1, 18}, {1, 1, 40}, {0, 0, 0}});
+    }
+  return all;
+}
+
+template <class Use>
+void on_every_machine(const Use& use) {
+  for (const std::string& target : targets_under_test())
+    for (const int threads : {1, 3}) {
+      const Machine machine(target, threads);
+      use(target);
+    }
+}
+
+TEST(SmallPlaneGradients, OfSumsGoToEveryCell) {
+  std::uint64_t number = 1;
+  for (const Volumes& c : volumes()) {
+    const Type type = std::array{Type::f32, Type::bf16, Type::f64, Type::f32, Type::f16}[++number % 5];
+    Pooling pooling = c.pooling(number % 2 ? Reducer::sum : Reducer::avg);
+    pooling.divisor = 4.0;
+    const Plan planned = plan(pooling, type, c.shape());
+    const Array gy = drawn(planned.output_shape(), type, Data::few, number);
+    std::vector<double> expected(static_cast<std::size_t>(element_count(c.shape())), 0);
+    const std::vector<double> given = numbers(gy);
+    c.each([&](std::int64_t output, std::int64_t, std::int64_t cell) {
+      expected[static_cast<std::size_t>(cell)] += given[static_cast<std::size_t>(output)] / (number % 2 ? 1 : 4);
+    });
+    on_every_machine([&](const std::string& target) {
+      const Array x = drawn(c.shape(), type, Data::few, 1);
+      Array gx = x;
+      planned.vjp(x, gy, gx);
+      EXPECT_EQ(numbers(gx), expected) << planned.explain() << " on " << target;
+    });
+  }
+}
+
+TEST(SmallPlaneGradients, OfWinnersGoToThem) {
+  std::uint64_t number = 1;
+  for (const Volumes& c : volumes()) {
+    const Type type = std::array{Type::f32, Type::bf16, Type::f64, Type::f32, Type::f16}[++number % 5];
+    Pooling pooling = c.pooling(Reducer::max);
+    const Plan planned = plan(pooling, type, c.shape());
+    pooling.indices = IndexKind::offset;
+    const Plan winners = plan(pooling, type, c.shape());
+    const Array x = drawn(c.shape(), type, Data::few, number);
+    const Array gy = drawn(planned.output_shape(), type, Data::few, number + 1);
+    Array y(type, planned.output_shape()), offsets(*winners.index_type(), planned.output_shape());
+    winners.run(x, y, offsets);
+    std::vector<double> expected(static_cast<std::size_t>(x.size()), 0);
+    const std::vector<double> given = numbers(gy), named = numbers(offsets);
+    c.each([&](std::int64_t output, std::int64_t tap, std::int64_t cell) {
+      const auto o = static_cast<std::size_t>(output);
+      if (named[o] == static_cast<double>(tap)) expected[static_cast<std::size_t>(cell)] += given[o];
+    });
+    on_every_machine([&](const std::string& target) {
+      Array gx = drawn(c.shape(), type, Data::few, 1);
+      planned.vjp_from_offsets(offsets, gy, gx);
+      EXPECT_EQ(numbers(gx), expected) << planned.explain() << " on " << target;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace cenote::test
