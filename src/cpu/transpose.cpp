@@ -46,48 +46,68 @@ HWY_INLINE V blocks_in_turn(V a, V b) {
   (std::make_integer_sequence<int, count>());
 }
 
+/// f(0), …, f(N - 1), each a constant: arrays that are indexed by those stay in registers.
+template <int N, class F>
+HWY_INLINE void each(const F& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) HWY_ATTR __attribute__((always_inline)) {
+    (f(std::integral_constant<int, I>()), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
+#define CENOTE_EACH [&]<int I>(std::integral_constant<int, I>) HWY_ATTR __attribute__((always_inline))
+
+/// p + step, when it is wanted and not before: addresses of all rows of a square do not fit the registers.
+template <class T>
+HWY_INLINE T* following(T* p, std::int64_t step) {
+  p += step;
+  asm("" : "+r"(p));
+  return p;
+}
+
 /// A square of as many rows as a pack has lanes, at most 16.
 template <class T>
 HWY_INLINE void turn_square(const T* src, std::int64_t src_row, T* dst, std::int64_t dst_row, std::int64_t src_next,
                             std::int64_t dst_next) {
   const hn::CappedTag<T, 16> tag;
   using V = hn::Vec<decltype(tag)>;
-  constexpr int n = static_cast<int>(hn::MaxLanes(tag)), block = 16 / sizeof(T), blocks = n / block;
+  constexpr int n = static_cast<int>(hn::MaxLanes(tag)), block = 16 / sizeof(T), blocks = n / block, half = block / 2;
   V rows[n], next[n];
-#pragma GCC unroll 16
-  for (int i = 0; i < n; ++i) {
-    if (src_next > 0) __builtin_prefetch(src + i * src_row + src_next, 0, 2);
-    rows[i] = hn::LoadU(tag, src + i * src_row);
-  }
+  each<n>(CENOTE_EACH {
+    if (src_next > 0) __builtin_prefetch(src + src_next, 0, 2);
+    rows[I] = hn::LoadU(tag, src);
+    src = following(src, src_row);
+  });
   // Within every 16 bytes, the squares of as many rows: shuffled until each row is a column.
-#pragma GCC unroll 4
-  for (int width = block; width > 1; width /= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < n / 2; ++i) {
-      const int at = i / (block / 2) * block + i % (block / 2), to = i / (block / 2) * block + i % (block / 2) * 2;
-      next[to] = hn::InterleaveLower(tag, rows[at], rows[at + block / 2]);
-      next[to + 1] = hn::InterleaveUpper(tag, rows[at], rows[at + block / 2]);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < n; ++i) rows[i] = next[i];
-  }
+  const auto shuffle = [&](const V* from, V* to) HWY_ATTR __attribute__((always_inline)) {
+    each<n / 2>(CENOTE_EACH {
+      constexpr int at = I / half * block + I % half, into = I / half * block + I % half * 2;
+      to[into] = hn::InterleaveLower(tag, from[at], from[at + half]);
+      to[into + 1] = hn::InterleaveUpper(tag, from[at], from[at + half]);
+    });
+  };
+  constexpr int rounds = block == 2 ? 1 : block == 4 ? 2 : block == 8 ? 3 : 4;
+  shuffle(rows, next);
+  if constexpr (rounds > 1) shuffle(next, rows);
+  if constexpr (rounds > 2) shuffle(rows, next);
+  if constexpr (rounds > 3) shuffle(next, rows);
+  V* const turned = rounds % 2 ? next : rows;
   // And then those squares.
   const auto swap = [&]<int Apart>(std::integral_constant<int, Apart>) HWY_ATTR __attribute__((always_inline)) {
-#pragma GCC unroll 16
-    for (int i = 0; i < n; ++i) {
-      if (i / block & Apart) continue;
-      const V a = rows[i], b = rows[i + Apart * block];
-      rows[i] = blocks_in_turn<Apart, false>(a, b);
-      rows[i + Apart * block] = blocks_in_turn<Apart, true>(a, b);
-    }
+    each<n>(CENOTE_EACH {
+      if constexpr ((I / block & Apart) == 0) {
+        const V a = turned[I], b = turned[I + Apart * block];
+        turned[I] = blocks_in_turn<Apart, false>(a, b);
+        turned[I + Apart * block] = blocks_in_turn<Apart, true>(a, b);
+      }
+    });
   };
   if constexpr (blocks > 1) swap(std::integral_constant<int, 1>());
   if constexpr (blocks > 2) swap(std::integral_constant<int, 2>());
-#pragma GCC unroll 16
-  for (int i = 0; i < n; ++i) {
-    if (dst_next > 0) __builtin_prefetch(dst + i * dst_row + dst_next, 1, 2);
-    hn::StoreU(rows[i], tag, dst + i * dst_row);
-  }
+  each<n>(CENOTE_EACH {
+    if (dst_next > 0) __builtin_prefetch(dst + dst_next, 1, 2);
+    hn::StoreU(turned[I], tag, dst);
+    dst = following(dst, dst_row);
+  });
 }
 
 template <class T>
