@@ -149,6 +149,8 @@ class Block {
   /// Memory for sweeps along the innermost level: of a few windows at a time.
   void make_work();
   std::int64_t slack_lanes() const { return 64 / run_.lane_bytes; }
+  /// Of what the kernels read: cells as they lie, or as they were brought together.
+  std::int64_t source_bytes() const { return staged_ ? run_.lane_bytes : run_.read_bytes; }
   std::int64_t stage_plane() const { return stage_lanes_ + slack_lanes(); }
   const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
   const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
@@ -190,6 +192,11 @@ class Block {
   void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                   std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane);
   void launch(Pass& pass);
+  /// Windows that are mostly padding: swept as those of as many cells as there are, which begin or end with the same
+  /// cell, but for those between, which hold all there is.
+  void launch_overhanging(const Pass& pass);
+  /// Outputs of one row, each of which holds every cell that lies as far apart as its own.
+  void repeat_whole(const Pass& pass);
   /// Outputs that lie a stride apart are those of a regular axis: phase by phase, and then woven together.
   void launch_phases(const Pass& pass);
   /// As above, after bringing the cells together in the lane type, some outputs at a time.
@@ -211,10 +218,12 @@ class Block {
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;
-  bool nan_ = false;    // some cell of this block may be NaN
-  Planes inside_{};     // where one kernel makes the planes of the two innermost levels
-  Axis joined_{};       // all rows of a plane
-  std::int64_t y_ = 0;  // where the outputs of this block's outer index begin
+  std::int64_t swept_together_ = 0;  // outputs along the innermost level that repeat no more than they make
+  std::int64_t across_ = 0;          // cells_across() of the innermost level, wherever it is cut
+  bool nan_ = false;                 // some cell of this block may be NaN
+  Planes inside_{};                  // where one kernel makes the planes of the two innermost levels
+  Axis joined_{};                    // all rows of a plane
+  std::int64_t y_ = 0;               // where the outputs of this block's outer index begin
   Emitter::Block emit_;
 };
 

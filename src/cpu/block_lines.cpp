@@ -2,6 +2,7 @@
 #include "cpu/block.h"
 
 #include <cstring>
+#include <numeric>
 
 #include "core/copy.h"
 #include "cpu/transpose.h"
@@ -44,7 +45,8 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
   call.index_size = static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)));
   // Neighbouring sweeps repeat a window's length of work.
-  call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, 4) * plane_piece
+  const std::int64_t most_pieces = std::max<std::int64_t>(4, swept_together_ / plane_piece);
+  call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, most_pieces) * plane_piece
                : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
                           : plane_piece;
   std::int64_t rows = call.folded ? 0 : ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
@@ -91,7 +93,9 @@ void Block::make_work() {
   const bool phases = run_.layout.inner.extent == 1 && has_phases(axis);
   const Axis along = phases ? phase_of(axis, 0) : axis;
   if (folds || !side_by_side || !run_.rules.sweeps(along, true)) return;
-  const std::int64_t reach = along.size * along.dilation * len_;
+  across_ = cells_across(along);
+  const std::int64_t reach = std::min(along.size, 2 * across_) * along.dilation * len_;
+  swept_together_ = reach / len_ / along.stride;
   work_lanes_ = 12 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
   work_ = scratch_.take(sweep_rows * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
 }
@@ -135,8 +139,76 @@ void Block::launch(Pass& pass) {
   pass.work = work_;
   pass.work_lanes = work_lanes_;
   pass.nan = &nan_;
-  if (work_ && pass.axis->size > 1) return kernels_->sweep(pass);
-  lines ? kernels_->lines(pass) : kernels_->rows(pass);
+  if (!work_ || pass.axis->size == 1) return lines ? kernels_->lines(pass) : kernels_->rows(pass);
+  (pass.axis->size - 1) / 2 >= across_ ? launch_overhanging(pass) : kernels_->sweep(pass);
+}
+
+void Block::launch_overhanging(const Pass& pass) {
+  const Axis& axis = *pass.axis;
+  const std::int64_t extent = (axis.size - 1) * axis.dilation + 1;
+  // Windows of outputs from these on reach the last cell, and begin with a cell.
+  const auto from = [&](std::int64_t place) {
+    return std::clamp(place > 0 ? ceil_div(place, axis.stride) : 0, pass.begin, pass.end);
+  };
+  const std::int64_t whole = from(axis.n + axis.low - extent + 1), last = from(axis.low);
+  Axis first = axis, second = axis;
+  first.size = second.size = across_;
+  first.low -= (axis.size - across_) * axis.dilation;
+  // Row by row: what runs over the end of one is made good by the next.
+  Pass row = pass;
+  row.rows = 1;
+  for (std::int64_t i = 0; i < pass.rows; ++i) {
+    row.src = static_cast<const std::byte*>(pass.src) + i * pass.src_row * source_bytes();
+    std::byte* dst = static_cast<std::byte*>(pass.dst) + i * pass.dst_row * run_.lane_bytes;
+    const auto part = [&](const Axis& along, std::int64_t begin, std::int64_t end, const auto& make) {
+      if (begin == end) return;
+      row.axis = &along;
+      row.begin = begin;
+      row.end = end;
+      row.dst = dst + (begin - pass.begin) * pass.dst_step * run_.lane_bytes;
+      make(row);
+    };
+    part(first, pass.begin, whole, kernels_->sweep);
+    part(axis, whole, last, [&](const Pass& between) { repeat_whole(between); });
+    part(second, last, pass.end, kernels_->sweep);
+  }
+}
+
+void Block::repeat_whole(const Pass& pass) {
+  const Axis& axis = *pass.axis;
+  const auto rest = [](std::int64_t a, std::int64_t b) { return a % b < 0 ? a % b + b : a % b; };
+  // The windows that there are, wherever work is cut: those that begin with one of the first cells.
+  const std::int64_t apart = std::gcd(axis.stride, axis.dilation), period = axis.dilation / apart;
+  Axis distinct = axis;
+  distinct.size = across_;
+  distinct.stride = apart;
+  distinct.low = -rest(-axis.low, apart);
+  distinct.out = period;
+  const std::int64_t lanes = period * len_, plane = lanes + slack_lanes();
+  const auto mark = scratch_.mark();
+  std::byte* states = scratch_.take(kernels_->parts * plane * run_.lane_bytes);
+  Pass part = pass;
+  part.axis = &distinct;
+  part.begin = 0;
+  part.end = period;
+  part.dst = states;
+  part.dst_plane = plane;
+  part.work = nullptr;
+  run_.layout.inner.extent == 1 ? kernels_->lines(part) : kernels_->rows(part);
+  for (int k = 0; k < kernels_->parts; ++k) {
+    std::byte* dst = static_cast<std::byte*>(pass.dst) + k * pass.dst_plane * run_.lane_bytes;
+    const std::int64_t bytes = len_ * run_.lane_bytes, all = (pass.end - pass.begin) * bytes;
+    std::int64_t done = 0;
+    for (std::int64_t o = pass.begin; o < std::min(pass.end, pass.begin + period); ++o, done += bytes) {
+      const std::int64_t number = (rest(o * axis.stride - axis.low, axis.dilation) + distinct.low) / apart;
+      std::memcpy(dst + done, states + (k * plane + number * len_) * run_.lane_bytes, static_cast<std::size_t>(bytes));
+    }
+    for (std::int64_t more; done < all; done += more) {
+      more = std::min(done, all - done);
+      std::memcpy(dst + done, dst, static_cast<std::size_t>(more));
+    }
+  }
+  scratch_.release(mark);
 }
 
 void Block::launch_phases(const Pass& pass) {
@@ -173,9 +245,10 @@ void Block::staged_pass(Pass pass) {
   const std::byte* x = static_cast<const std::byte*>(pass.src);
   auto* dst = static_cast<std::byte*>(pass.dst);
   const std::int64_t apart = axis.irregular() ? 1 : axis.stride;
-  const std::int64_t together = axis.adaptive
-                                    ? pass.end - pass.begin
-                                    : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / apart);
+  const std::int64_t together =
+      axis.adaptive
+          ? pass.end - pass.begin
+          : std::max({std::int64_t{1}, work_ ? swept_together_ : 0, stage_bytes * 4 / run_.lane_bytes / len_ / apart});
   // Several rows at a time where they are short. What runs over the end of one is made good by the next.
   const std::int64_t row_bytes = std::max<std::int64_t>(1, axis.n * len_ * pass.fold * run_.lane_bytes);
   const std::int64_t most = together < pass.end - pass.begin ? 1 : std::max<std::int64_t>(1, stage_bytes / row_bytes);

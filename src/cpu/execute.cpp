@@ -51,7 +51,7 @@ bool is_swept(const Run& run) {
   const SweepRules& rules = run.rules;
   const auto dense = [](const Axis& axis) {
     return !axis.irregular() && axis.stride == 1 && axis.dilation == 1 && axis.size > 1 && axis.low < axis.size &&
-           axis.n > 0 && axis.out - axis.low <= axis.n && (axis.size - 1) / 2 <= axis.n;
+           axis.n > 0 && axis.out - axis.low <= axis.n && !overhangs(axis);
   };
   if (!run.kernels.swept || run.plan.role != Role::value || run.staged || layout.depth != 2 ||
       !run.emitter.is_straight() || rules.sweep == Sweep::never || !dense(across) || !dense(line))
@@ -78,7 +78,7 @@ bool makes_planes(const Run& run) {
   if (!run.kernels.planes || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
       across.size > most_folded || rules.sweeps(across, false))
     return false;
-  if (layout.inner.extent == 1) return line.size <= most_folded || rules.sweeps(line, true);
+  if (layout.inner.extent == 1) return rules.sweeps(line, true) ? !overhangs(line) : line.size <= most_folded;
   return layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes && line.dilation == 1 &&
          line.size <= most_folded && !rules.sweeps(line, true);
 }
@@ -136,7 +136,8 @@ void cut(Run& run) {
   const auto split = [&](const Axis& axis) {
     const std::int64_t pieces = std::min(ceil_div(wanted, have()), ceil_div(run.plan.bytes, task_bytes));
     // A piece should be several windows long, or neighbours would repeat most of each other's work.
-    const std::int64_t overlap = axis.irregular() ? 1 : (axis.size - 1) * axis.dilation / axis.stride;
+    const std::int64_t overlap =
+        axis.irregular() ? 1 : std::min((axis.size - 1) * axis.dilation / axis.stride, axis.out);
     return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
   };
   if (have() < wanted) run.tops = split(top);

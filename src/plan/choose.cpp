@@ -62,15 +62,15 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
 }  // namespace
 
 bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
-  // Windows of more than twice the axis are mostly padding.
-  if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
-    return false;
+  // Padding costs nothing, whatever is done.
+  const std::int64_t cells = real_cells(axis);
+  if (sweep == Sweep::never || axis.irregular() || cells < 2) return false;
   if (sweep == Sweep::always) return true;
-  if (innermost && axis.size <= most_picked &&
+  if (innermost && cells <= most_picked &&
       (few_beside ||
        (along_lines && axis.stride >= least_picked && (axis.out >= least_outputs || axis.n == axis.out * axis.stride))))
-    return axis.size >= axis.stride / most_dropped;
-  return axis.size / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
+    return cells >= axis.stride / most_dropped;
+  return cells / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
