@@ -87,15 +87,16 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
 
 void Block::make_work() {
   const Axis& axis = run_.layout.axes[static_cast<std::size_t>(last_)];
-  const bool side_by_side = run_.layout.inner.extent == 1 || loop(last_).x == len_ || run_.staged;
+  const bool lines = run_.layout.inner.extent == 1, side_by_side = lines || loop(last_).x == len_ || run_.staged;
   work_ = nullptr;
   const bool folds = run_.direct && run_.layout.axes[0].size > 1;
-  const bool phases = run_.layout.inner.extent == 1 && has_phases(axis);
-  const Axis along = phases ? phase_of(axis, 0) : axis;
+  in_phases_ = side_by_side && makes_phases(run_.rules, axis, lines);
+  const Axis along = in_phases_ ? longest_phase(axis) : axis;
   if (folds || !side_by_side || !run_.rules.sweeps(along, true)) return;
   across_ = cells_across(along);
   const std::int64_t reach = std::min(along.size, 2 * across_) * along.dilation * len_;
-  swept_together_ = reach / len_ / along.stride;
+  // Of a transposed axis, those of all phases.
+  swept_together_ = reach / len_ / along.stride * (in_phases_ ? phases_of(axis) : 1);
   work_lanes_ = 12 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
   work_ = scratch_.take(sweep_rows * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
 }
@@ -135,7 +136,7 @@ void Block::first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row
 
 void Block::launch(Pass& pass) {
   const bool lines = run_.layout.inner.extent == 1;
-  if (lines && has_phases(*pass.axis)) return launch_phases(pass);
+  if (in_phases_ && pass.axis->transposed) return launch_phases(pass);
   pass.work = work_;
   pass.work_lanes = work_lanes_;
   pass.nan = &nan_;
@@ -213,31 +214,74 @@ void Block::repeat_whole(const Pass& pass) {
 
 void Block::launch_phases(const Pass& pass) {
   const Axis& axis = *pass.axis;
-  const std::int64_t stride = axis.stride, outputs = pass.end - pass.begin;
-  const std::int64_t apart = ceil_div(outputs, stride) + 2 * slack_lanes();
-  const std::int64_t row_lanes = kernels_->parts * stride * apart;
+  const std::int64_t count = phases_of(axis), step = axis.step(), outputs = pass.end - pass.begin;
+  const std::int64_t together = ceil_div(outputs, count), apart = together * len_ + 2 * slack_lanes();
+  const std::int64_t row_lanes = kernels_->parts * count * apart;
   const auto mark = scratch_.mark();
   std::byte* phases = scratch_.take(pass.rows * row_lanes * run_.lane_bytes);
-  std::byte* woven = scratch_.take((outputs + 2 * stride * slack_lanes()) * run_.lane_bytes);
-  for (std::int64_t k = 0; k < std::min(stride, outputs); ++k) {
-    const Axis phase = phase_of(axis, pass.begin + k);
-    Pass part = pass;
+  std::byte* woven = scratch_.take((count * together * len_ + 2 * count * slack_lanes()) * run_.lane_bytes);
+  Pass part = pass;
+  const Lattice lattice = step > 1 ? thin_out(part, step) : Lattice{};
+  const auto* cells = static_cast<const std::byte*>(part.src);
+  part.dst_plane = count * apart;
+  part.dst_row = row_lanes;
+  for (std::int64_t k = 0; k < std::min(count, outputs); ++k) {
+    // Outputs are counted from the first of all, so that sums do not depend on where work is cut.
+    const std::int64_t first = pass.begin + k;
+    Axis phase = phase_of(axis, first % count);
+    if (step > 1) {
+      const Thinned thin = thinned(phase);
+      phase = thin.axis;
+      phase.low += lattice.from;
+      phase.n = std::clamp<std::int64_t>(ceil_div(lattice.count - thin.first, step), 0, phase.n);
+      part.src = cells + thin.first * lattice.lanes * source_bytes();
+    }
     part.axis = &phase;
-    part.begin = 0;
-    part.end = ceil_div(outputs - k, stride);
+    part.begin = first / count;
+    part.end = part.begin + ceil_div(outputs - k, count);
     part.dst = phases + k * apart * run_.lane_bytes;
-    part.dst_plane = stride * apart;
-    part.dst_row = row_lanes;
     launch(part);
   }
   for (std::int64_t row = 0; row < pass.rows; ++row)
     for (std::int64_t k = 0; k < kernels_->parts; ++k) {
       std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
-      transpose(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
-                ceil_div(outputs, stride), woven, stride);
-      std::memcpy(dst, woven, static_cast<std::size_t>(outputs * run_.lane_bytes));
+      const std::byte* states = phases + (row * row_lanes + k * count * apart) * run_.lane_bytes;
+      if (len_ == 1)
+        transpose(run_.lane_bytes, states, apart, count, together, woven, count);
+      else
+        for (std::int64_t o = 0; o < outputs; ++o)
+          std::memcpy(woven + o * len_ * run_.lane_bytes,
+                      states + (o % count * apart + o / count * len_) * run_.lane_bytes,
+                      static_cast<std::size_t>(len_ * run_.lane_bytes));
+      std::memcpy(dst, woven, static_cast<std::size_t>(outputs * len_ * run_.lane_bytes));
     }
   scratch_.release(mark);
+}
+
+Block::Lattice Block::thin_out(Pass& pass, std::int64_t apart) {
+  const auto [reached, to] = reach(*pass.axis, pass.begin, pass.end);
+  const std::int64_t from = reached / apart * apart, lanes = ceil_div(to - from, apart) * len_ + slack_lanes();
+  const std::int64_t bytes = source_bytes(), planes = run_.x_plane != 0 ? 2 : 1, plane = pass.rows * apart * lanes;
+  const Type type = staged_ ? staged_type(run_.plan) : run_.plan.type;
+  const auto* src = static_cast<const std::byte*>(pass.src);
+  std::byte* cells = scratch_.take(planes * plane * bytes);
+  pass.src = cells;
+  for (std::int64_t i = 0; i < planes * pass.rows; ++i) {
+    const std::byte* row = src + (i / pass.rows * pass.src_plane + i % pass.rows * pass.src_row) * bytes;
+    for (std::int64_t first = 0; first < apart; ++first, cells += lanes * bytes) {
+      const std::int64_t count = from + first < to ? ceil_div(to - from - first, apart) : 0;
+      const std::byte* cell = row + (from + first) * len_ * bytes;
+      if (len_ == 1)
+        convert_line(type, cells, type, cell, apart, count);
+      else
+        for (std::int64_t p = 0; p < count; ++p)
+          std::memcpy(cells + p * len_ * bytes, cell + p * apart * len_ * bytes,
+                      static_cast<std::size_t>(len_ * bytes));
+    }
+  }
+  pass.src_row = apart * lanes;
+  if (planes > 1) pass.src_plane = plane;
+  return {lanes, from / apart, to - from};
 }
 
 void Block::staged_pass(Pass pass) {
@@ -260,7 +304,7 @@ void Block::staged_pass(Pass pass) {
       if (!axis.irregular()) to = std::min(axis.n, to + 1);
       Axis shifted = axis;
       Pass part = pass;
-      if (has_phases(axis) && run_.layout.inner.extent == 1) {
+      if (in_phases_) {
         shifted.low -= from * axis.stride;
         shifted.n = to - from;
       } else if (axis.irregular()) {

@@ -70,7 +70,9 @@ bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
       (few_beside ||
        (along_lines && axis.stride >= least_picked && (axis.out >= least_outputs || axis.n == axis.out * axis.stride))))
     return cells >= axis.stride / most_dropped;
-  return cells / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
+  // Of rows, only those are looked at that windows hold.
+  const bool apart = !innermost && axis.stride % axis.dilation == 0;
+  return cells / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride / (apart ? axis.dilation : 1);
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
