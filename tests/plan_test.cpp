@@ -103,6 +103,18 @@ TEST(PlanExplains, TheProblemTheAlgorithmAndTheReasonInOneLine) {
   EXPECT_NE(text.substr(text.rfind(": ")), other.substr(other.rfind(": "))) << "rows and lines are two algorithms";
 }
 
+TEST(PlanExplains, WhichWindowsAreSwept) {
+  const auto says = [](const Extents& size, const std::string& words) {
+    const std::string text = plan({.region = Window{.size = size}}, Type::f32, {2, 40, 41, 42}).explain();
+    return text.find(words) != std::string::npos;
+  };
+  EXPECT_FALSE(says({3, 3}, "swept"));
+  EXPECT_TRUE(says({3, 20}, "; windows along axis 3 are swept, "));
+  EXPECT_TRUE(says({20, 3}, "; windows along axis 2 are swept, "));
+  EXPECT_TRUE(says({9, 9}, "; windows along axes 2 and 3 are swept, "));
+  EXPECT_TRUE(says({9, 9, 9}, "; windows along axes 1, 2 and 3 are swept, "));
+}
+
 /// Runs a plan of max over pairs of four floats, with indices or without, on arrays that may not match.
 class PlanRun : public testing::Test {
  protected:

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "cpu/emit.h"
-#include "cpu/phases.h"
 #include "cpu/row_sweep.h"
 #include "cpu/scratch.h"
+#include "plan/phases.h"
 
 namespace cenote::cpu {
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/phases.h"
+
 namespace cenote {
 namespace {
 
@@ -59,6 +61,22 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
   return true;
 }
 
+// Which windows are swept, in words.
+std::string swept_axes(const Geometry& geometry, const SweepRules& rules) {
+  std::vector<std::string> axes;
+  for (int i = 0; i < geometry.pooled.size(); ++i) {
+    const Axis& axis = geometry.axes[static_cast<std::size_t>(i)];
+    const bool innermost = i == geometry.pooled.size() - 1;
+    if (rules.sweeps(axis, innermost) || sweeps_phases(rules, axis, innermost))
+      axes.push_back(std::to_string(geometry.pooled[i]));
+  }
+  if (axes.empty()) return "";
+  std::string list = axes[0];
+  for (std::size_t i = 1; i < axes.size(); ++i) list += (i + 1 < axes.size() ? ", " : " and ") + axes[i];
+  return "windows along " + std::string(axes.size() > 1 ? "axes " : "axis ") + list +
+         " are swept, so that their cost hardly grows with them";
+}
+
 }  // namespace
 
 bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
@@ -110,11 +128,8 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
                  is_small(geometry, places, 4.0 / static_cast<double>(bytes));
   if (result.small) result.reason += "; of small planes they run across many, which are turned";
-  for (int i = 0; i < depth; ++i) {
-    if (!result.sweeps(geometry.axes[static_cast<std::size_t>(i)], i == depth - 1)) continue;
-    result.reason += "; long windows are swept, so that their cost hardly grows with them";
-    break;
-  }
+  result.swept = swept_axes(geometry, result);
+  if (!result.swept.empty()) result.reason += "; " + result.swept;
   // Those that are turned, and their outputs.
   const std::int64_t turned = result.small ? std::clamp(woven_bytes, cells * least_woven, cells * most_woven) : 0;
   if (depth == 1) {

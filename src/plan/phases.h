@@ -7,7 +7,7 @@
 
 #include "plan/choose.h"
 
-namespace cenote::cpu {
+namespace cenote {
 
 inline constexpr std::int64_t most_folded_phases = 16;  // larger strides leave most cells alone
 inline constexpr std::int64_t most_phases = 64;         // of windows that are swept
@@ -71,4 +71,4 @@ inline bool makes_phases(const SweepRules& rules, const Axis& axis, bool lines) 
          sweeps_phases(rules, axis, true);
 }
 
-}  // namespace cenote::cpu
+}  // namespace cenote
