@@ -80,7 +80,8 @@ void print_json(const std::string& text, const Task& task) {
              pooling.beta, std::isinf(pooling.p) ? "\"inf\"" : fmt::format("{}", pooling.p),
              pooling.pad == SmoothPadding::zero ? "\"zero\"" : "\"ignore\"",
              pooling.ties == Ties::first ? "\"first\"" : "\"split\"");
-  fmt::print("\"bytes\": {}, \"algorithm\": {}}}\n", task.bytes(), json_string(task.algorithm()));
+  fmt::print("\"bytes\": {}, \"algorithm\": {}, \"reason\": {}}}\n", task.bytes(), json_string(task.algorithm()),
+             json_string(task.reason()));
 }
 
 constexpr const char* examples =

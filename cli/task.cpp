@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include <ops/derivative.h>
 #include <reduce/traits.h>
 
 namespace cenote::cli {
@@ -37,6 +38,14 @@ Type offset_type(const Plan& plan) {
 
 std::int64_t bytes_of(Type type, const Extents& shape) {
   return element_count(shape) * static_cast<std::int64_t>(size_of(type));
+}
+
+// Which windows are swept as the derivative is summed, if any are: those over x, or those that hold a cell.
+std::string swept(const Plan& plan, Direction direction) {
+  const auto forward = std::make_shared<const Plan::Impl>(plan.impl());
+  if (direction == Direction::jvp) return forward->algorithm.swept;
+  const Cotangent back(forward);
+  return back.sums() ? back.sums()->swept : "";
 }
 
 // Of functions that can be copied, as std::function asks.
@@ -80,6 +89,12 @@ std::string Task::algorithm() const {
 }
 
 std::string Task::reason() const {
+  if (rule() == Rule::none) return plan_.impl().algorithm.reason;
+  const std::string also = rule() == Rule::routed ? "" : swept(plan_, problem_.direction);
+  return basis() + (also.empty() ? "" : "; " + also);
+}
+
+std::string Task::basis() const {
   const bool tangent = problem_.direction == Direction::jvp;
   switch (rule()) {
     case Rule::none: return "";

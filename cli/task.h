@@ -24,6 +24,8 @@ class Task {
   std::int64_t bytes() const;
   /// How it is done, in a word.
   std::string algorithm() const;
+  /// And why, in half a sentence.
+  std::string reason() const;
   /// One line: the problem, the result, the algorithm and why.
   std::string explain() const;
   /// Runs it on noise; max and min go back from offsets that were saved before.
@@ -36,7 +38,7 @@ class Task {
   enum class Rule { none, linear, routed, weighed };
   Rule rule() const;
   bool from_offsets() const;
-  std::string reason() const;
+  std::string basis() const;
   /// What is measured, with the arrays that it works on.
   std::function<void()> prepare() const;
   std::function<void()> prepare_forward() const;

@@ -112,6 +112,54 @@ TEST(Accuracy, StrangeValuesStayInTheirWindows) {
   }
 }
 
+/// Sums and averages over windows of k cells of a long axis, as one line and as two equal columns.
+void expect_no_feeling_for_length(std::int64_t n, std::int64_t k) {
+  const auto sequence = hard_sequences(static_cast<std::size_t>(n))[1];
+  Array x = array({n}, sequence);
+  const auto cells = x.values<float>();
+  std::vector<long double> sums(static_cast<std::size_t>(n) + 1, 0);
+  for (std::size_t i = 0; i < cells.size(); ++i) sums[i + 1] = sums[i] + static_cast<long double>(cells[i]);
+  const View line(x.data(), Type::f32, {n}), rows(x.data(), Type::f32, {n, 2}, {1, 0});
+  const std::int64_t at = n / 2;
+  for (const View& view : {line, rows})
+    for (const Reducer reducer : {Reducer::sum, Reducer::avg}) {
+      const Pooling pooling{.reducer = reducer, .region = Window{.size = {k}, .axes = Extents{0}}};
+      ASSERT_NE(plan(pooling, Type::f32, view.shape).explain().find("swept"), std::string::npos);
+      const auto pooled = [&] { return numbers(pool(view, pooling)); };
+      const std::vector<double> clean = pooled();
+      const std::size_t step = view.rank() == 1 ? 1 : 2;
+      const double divisor = reducer == Reducer::avg ? static_cast<double>(k) : 1;
+      for (std::size_t o = 0; o * step < clean.size(); ++o) {
+        const long double sum = sums[o + static_cast<std::size_t>(k)] - sums[o];
+        const auto bound = static_cast<double>((9.0L + static_cast<long double>(k) / 16) * 0x1p-24L * sum);
+        ASSERT_NEAR(clean[o * step] * divisor, static_cast<double>(sum), bound) << "window " << o << " of " << n;
+      }
+      for (const double strange : {nan, inf, 1e30}) {
+        const float before = cells[static_cast<std::size_t>(at)];
+        x.values<float>()[static_cast<std::size_t>(at)] = static_cast<float>(strange);
+        const std::vector<double> y = pooled();
+        x.values<float>()[static_cast<std::size_t>(at)] = before;
+        for (std::int64_t o = 0; o + k <= n; ++o) {
+          const std::size_t i = static_cast<std::size_t>(o) * step;
+          if (o <= at && at < o + k)
+            ASSERT_FALSE(y[i] < 1e25) << "window " << o << " of " << n;
+          else
+            ASSERT_EQ(y[i], clean[i]) << "window " << o << " of " << n << " beside " << strange;
+        }
+      }
+    }
+}
+
+TEST(Accuracy, SumsDoNotFeelTheLengthOfTheirAxis) {
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 2);
+    SCOPED_TRACE(target);
+    for (const std::int64_t n : {1 << 10, 1 << 15, 1 << 18})
+      for (const std::int64_t k : {33, 257}) expect_no_feeling_for_length(n, k);
+    if (test_scale() >= 1 && target == targets_under_test().front()) expect_no_feeling_for_length(1 << 20, 100);
+  }
+}
+
 /// Sequences that make logarithms of sums of powers go wrong.
 std::vector<std::vector<double>> wild_sequences(std::size_t n) {
   std::mt19937_64 random(11);

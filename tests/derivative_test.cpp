@@ -160,6 +160,45 @@ INSTANTIATE_TEST_SUITE_P(Every, DerivativeLaws,
                                           testing::Values(Region::small, Region::deep, Region::wide, Region::large)),
                          label);
 
+/// Windows that are long and lie apart, so that those which hold a cell are swept, phase by phase.
+SlopeCase draw_apart(Kind kind) {
+  using namespace detail;
+  SlopeCase c = *slope_cases(kind.reducer, kind.ties, Region::small);
+  const bool last = chance(50), plane = chance(50);
+  Extents size, stride, dilation;
+  std::vector<Padding::Sides> padding;
+  c.shape = {between(1, 2)};
+  for (int i = 0; i < (plane ? 2 : 1); ++i) {
+    stride.push_back(between(1, 4));
+    dilation.push_back(one_of<std::int64_t>({1, 1, 2, 3, 4, 6}));
+    size.push_back(between(1, (plane ? 10 : 24) * stride[i]));
+    const std::int64_t extent = (size[i] - 1) * dilation[i] + 1;
+    padding.emplace_back(between(0, extent), between(0, extent));
+    c.shape.push_back(between(extent / 2 + 1, extent + (plane ? 20 : 200)));
+  }
+  if (last) c.shape.push_back(one_of<std::int64_t>({2, 3, 9, 16}));
+  c.pooling.region = Window{.size = size,
+                            .stride = stride,
+                            .dilation = dilation,
+                            .padding = Padding(padding),
+                            .ceil = chance(20),
+                            .allow_empty = true,
+                            .channels_last = last};
+  const int rank = c.shape.size();
+  c.x = layout(rank, true);
+  c.dx = chance(40) ? c.x : layout(rank, true);
+  c.gy = layout(rank, true);
+  c.y = c.indices = c.dy = layout(rank, false);
+  c.gx = layout(rank, false);
+  return c;
+}
+
+TEST(LongWindowsApart, ObeyTheLaws) {
+  for (const Kind kind : kinds)
+    if (kind.reducer != Reducer::min)
+      check(40, [&] { obeys_the_laws(*rc::gen::exec([&] { return draw_apart(kind); })); });
+}
+
 TEST(UnpoolDerivative, IsAdjointInBothModes) {
   check(400, [] {
     using namespace detail;

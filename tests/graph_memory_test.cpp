@@ -9,30 +9,14 @@
 #include <cenote/cenote.h>
 
 #include "support/arrays.h"
+#include "support/counting.h"
 #include "support/graphs.h"
-
-// Counts what the calling thread allocates while a Counting lives. The sanitizers bring allocators of their own.
-#if !defined(__SANITIZE_ADDRESS__)
-#define CENOTE_COUNTS_ALLOCATIONS 1
-#endif
 
 namespace {
 
-thread_local bool counting_now = false;
-thread_local int allocations = 0;
-
-class Counting {
- public:
-  Counting() {
-    allocations = 0;
-    counting_now = true;
-  }
-  ~Counting() { counting_now = false; }
-};
-
 #ifdef CENOTE_COUNTS_ALLOCATIONS
 void* counted(std::size_t bytes, std::size_t alignment) {
-  if (counting_now) ++allocations;
+  if (cenote::test::counting_now) ++cenote::test::allocations;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes ? bytes : 1) != 0)
     return nullptr;

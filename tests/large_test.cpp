@@ -120,6 +120,32 @@ TEST(LargeArrays, SumsOfOneLineDoNotDependOnWhereItIsCut) {
         }
 }
 
+// The windows that hold a cell are swept, phase by phase, from wherever a piece of the line begins.
+TEST(LargeArrays, GradientsOfOneLineDoNotDependOnWhereItIsCut) {
+  Array x(Type::f32, {300017});
+  std::uint32_t state = 7;
+  for (float& value : x.values<float>()) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 8) / 65536.0F / 256;
+  }
+  for (const std::string& target : targets_under_test())
+    for (const Reducer reducer : {Reducer::avg, Reducer::smooth_max})
+      for (const std::int64_t stride : {1, 2, 3})
+        for (const std::int64_t dilation : {1, 2})
+          for (const std::int64_t size : {700, 9000}) {
+            Pooling pooling;
+            pooling.reducer = reducer;
+            pooling.region = Window{.size = {size}, .stride = stride, .dilation = dilation, .padding = {{size, 77}}};
+            const auto with = [&](int threads) {
+              const Machine machine(target, threads);
+              const auto found = vjp(pooling, x);
+              return found.pullback(found.y);
+            };
+            EXPECT_TRUE(same_bits(with(1), with(5)))
+                << name(reducer) << " on " << target << ", " << size << ", " << stride << ", " << dilation;
+          }
+}
+
 // Many pictures are written past the caches, and those whose rows are whole lines of it at once; a few are not.
 TEST(LargeArrays, GradientsOfManyPicturesAreThoseOfEach) {
   for (const Reducer reducer : {Reducer::max, Reducer::avg})

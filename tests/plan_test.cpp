@@ -1,4 +1,7 @@
 // Plans: what they know, what run() accepts, and their use from several threads at once.
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -7,6 +10,8 @@
 #include <cenote/cenote.h>
 
 #include "support/arrays.h"
+#include "support/counting.h"
+#include "support/machine.h"
 #include "support/strided.h"
 
 namespace cenote::test {
@@ -96,6 +101,18 @@ TEST(PlanExplains, TheProblemTheAlgorithmAndTheReasonInOneLine) {
   std::get<Window>(last.region).channels_last = true;
   const std::string other = plan(last, Type::f32, {2, 20, 20, 8}).explain();
   EXPECT_NE(text.substr(text.rfind(": ")), other.substr(other.rfind(": "))) << "rows and lines are two algorithms";
+}
+
+TEST(PlanExplains, WhichWindowsAreSwept) {
+  const auto says = [](const Extents& size, const std::string& words) {
+    const std::string text = plan({.region = Window{.size = size}}, Type::f32, {2, 40, 41, 42}).explain();
+    return text.find(words) != std::string::npos;
+  };
+  EXPECT_FALSE(says({3, 3}, "swept"));
+  EXPECT_TRUE(says({3, 20}, "; windows along axis 3 are swept, "));
+  EXPECT_TRUE(says({20, 3}, "; windows along axis 2 are swept, "));
+  EXPECT_TRUE(says({9, 9}, "; windows along axes 2 and 3 are swept, "));
+  EXPECT_TRUE(says({9, 9, 9}, "; windows along axes 1, 2 and 3 are swept, "));
 }
 
 /// Runs a plan of max over pairs of four floats, with indices or without, on arrays that may not match.
@@ -196,6 +213,51 @@ TEST(PlanReuse, ManyThreadsShareOnePlan) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+// One per algorithm, of few cells and of so many that more threads would share them.
+const char* const reused[] = {
+    "max f32 2x3x20x20 k2x2 s2",        "max f32 4x8x112x112 k3x3 s2 p1",        "max f32 64x64x7x7 k3x3 p1",
+    "max f32 1x200x200x8 k9x9 p4 last", "max f32 1x4x300x300 k9x9 p4 idx=plane", "min f16 1x4x300x300 k9x9 s2",
+    "sum i8 1x4x300x300 k3x3",          "avg u8 1x2x60000 k3 div=valid",         "avg f32 1x2x40000 k101 p50",
+    "avg f32 1x2x10000 k30001 p15000",  "smooth_max f32 1x4x300x300 k3x3 p1",    "smooth_max f32 1x2x20000 k33 p16",
+    "lp f64 1x20x30x40 k3x3x3 d2",      "avg f32 1x3x50x70 adaptive=7x9",        "max f32 16x512x7x7 k7x7"};
+
+#ifdef CENOTE_COUNTS_ALLOCATIONS
+// What is handed to other threads is oneTBB's to keep.
+TEST(PlanReuse, AllocatesNothing) {
+  for (const char* text : reused) {
+    const Problem problem = parse_problem(text);
+    const Plan kept = problem.plan();
+    const Machine machine("", kept.bytes() < 100000 ? 5 : 1);
+    Array x(problem.type, problem.shape), y(kept.output_type(), kept.output_shape());
+    std::memset(x.data(), 0, x.bytes());
+    Array indices(kept.index_type().value_or(Type::u8), kept.output_shape());
+    const auto run = [&] { kept.index_type() ? kept.run(x, y, indices) : kept.run(x, y); };
+    run();
+    const Counting scope;
+    run();
+    EXPECT_EQ(allocations, 0) << text;
+  }
+}
+#endif
+
+// In a process of its own, where nobody else has started threads.
+TEST(PlanReuse, SmallProblemsStayOnTheirThread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto threads_after = [](const char* text) {
+    set_threads(4);
+    const Problem problem = parse_problem(text);
+    const Plan small = problem.plan();
+    const Array x(problem.type, problem.shape);
+    Array y(small.output_type(), small.output_shape());
+    small.run(x, y);
+    std::int64_t count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) count += !task.path().empty();
+    return count;
+  };
+  for (const char* text : {"max f32 2x3x40x40 k3x3 s2", "avg f32 1x8x30x30 k9x9 p4", "sum f32 64x16x4x4 k3x3"})
+    EXPECT_EXIT(std::_Exit(threads_after(text) == 1 ? 0 : 1), testing::ExitedWithCode(0), "") << text;
 }
 
 TEST(Device, ThreadsAndTargetsCanBeSetAndRestored) {

@@ -71,7 +71,8 @@ void Block::prepare() {
   stage_lanes_ = std::max(stage_bytes / run_.lane_bytes, len_);
   // Neighbouring sweeps repeat a window's length of work.
   if (work_)
-    stage_lanes_ = std::clamp(std::max(work_lanes_, least_swept), stage_lanes_, std::max(stage_lanes_, most_swept));
+    stage_lanes_ = std::clamp(std::max(work_lanes_, least_swept), stage_lanes_,
+                              std::max({stage_lanes_, most_swept, swept_together_ * len_}));
   stage_ = scratch_.take(run_.kernels.parts * stage_plane() * run_.lane_bytes);
   if (!run_.fused_inside) return;
   inside_ = planes_of_two_levels(nullptr);

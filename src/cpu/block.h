@@ -11,20 +11,26 @@
 #include "cpu/emit.h"
 #include "cpu/row_sweep.h"
 #include "cpu/scratch.h"
+#include "plan/phases.h"
 
 namespace cenote::cpu {
 
 inline constexpr std::int64_t stage_bytes = 4096;  // states on their way out: a small part of L1
-inline constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
 inline constexpr std::int64_t swept_cells = 4096;  // of lines that are made as one
 inline constexpr std::int64_t least_line = 16;     // outputs that fill a pack by themselves
 
-/// The positions that outputs [begin, end) of an axis reach.
+/// The positions that outputs [begin, end) of an axis reach, and some between.
 inline std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_t begin, std::int64_t end) {
   if (!axis.irregular()) {
     const std::int64_t from = std::clamp<std::int64_t>(begin * axis.stride - axis.low, 0, axis.n);
     const std::int64_t to = (end - 1) * axis.stride - axis.low + (axis.size - 1) * axis.dilation + 1;
     return {from, std::clamp<std::int64_t>(to, from, axis.n)};
+  }
+  if (axis.transposed) {
+    // The windows that begin at or before the last output, and reach the first.
+    const std::int64_t last = end - 1 + axis.low, gap = begin + axis.low - (axis.size - 1) * axis.dilation;
+    const std::int64_t to = last < 0 ? 0 : std::min(axis.n, last / axis.stride + 1);
+    return {std::min(gap > 0 ? ceil_div(gap, axis.stride) : 0, to), to};
   }
   std::int64_t from = axis.n, to = 0;
   for (std::int64_t o = begin; o < end; ++o) {
@@ -34,19 +40,6 @@ inline std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_
     to = std::max(to, span.first + (span.count - 1) * axis.step() + 1);
   }
   return {std::min(from, to), to};
-}
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
-
-/// Whether every stride-th output of a transposed axis is the output of a regular one.
-inline bool has_phases(const Axis& axis) { return axis.transposed && axis.dilation == 1 && axis.stride <= most_phases; }
-
-/// The axis of outputs first, first + stride, … of one that has phases. It has no cells where windows leave gaps.
-inline Axis phase_of(const Axis& axis, std::int64_t first) {
-  const Axis::Place place = axis.place(first);
-  Axis result{axis.n, place.count, 1, 1, place.count - 1 - place.window, 0, ceil_div(axis.out - first, axis.stride)};
-  if (place.count == 0) result.n = 0, result.size = 1;
-  return result;
 }
 
 /// Whether windows are few whole rows that no other window shares. Lines must be short for that: memory is fast in its
@@ -149,6 +142,8 @@ class Block {
   /// Memory for sweeps along the innermost level: of a few windows at a time.
   void make_work();
   std::int64_t slack_lanes() const { return 64 / run_.lane_bytes; }
+  /// Of what the kernels read: cells as they lie, or as they were brought together.
+  std::int64_t source_bytes() const { return staged_ ? run_.lane_bytes : run_.read_bytes; }
   std::int64_t stage_plane() const { return stage_lanes_ + slack_lanes(); }
   const Loop& loop(int l) const { return run_.layout.levels[static_cast<std::size_t>(l)]; }
   const Axis& axis(int l) const { return run_.layout.axes[static_cast<std::size_t>(l)]; }
@@ -190,8 +185,20 @@ class Block {
   void first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row, std::int64_t begin, std::int64_t end,
                   std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane);
   void launch(Pass& pass);
-  /// Outputs that lie a stride apart are those of a regular axis: phase by phase, and then woven together.
+  /// Windows that are mostly padding: swept as those of as many cells as there are, which begin or end with the same
+  /// cell, but for those between, which hold all there is.
+  void launch_overhanging(const Pass& pass);
+  /// Outputs of one row, each of which holds every cell that lies as far apart as its own.
+  void repeat_whole(const Pass& pass);
+  /// A transposed axis, phase by phase, and then woven together.
   void launch_phases(const Pass& pass);
+  /// Positions that lie so far apart, side by side: `lanes` for each of as many phases, of `count` positions in all,
+  /// from position `from` of each on.
+  struct Lattice {
+    std::int64_t lanes = 0, from = 0, count = 0;
+  };
+  /// Brings together what the outputs of a pass reach.
+  Lattice thin_out(Pass& pass, std::int64_t apart);
   /// As above, after bringing the cells together in the lane type, some outputs at a time.
   void staged_pass(Pass pass);
   /// Cells at `count` positions, converted to the lane type, side by side, each of their numbers in a plane.
@@ -211,10 +218,13 @@ class Block {
   std::byte* stage_ = nullptr;
   std::byte* work_ = nullptr;
   std::int64_t work_lanes_ = 0;
-  bool nan_ = false;    // some cell of this block may be NaN
-  Planes inside_{};     // where one kernel makes the planes of the two innermost levels
-  Axis joined_{};       // all rows of a plane
-  std::int64_t y_ = 0;  // where the outputs of this block's outer index begin
+  bool in_phases_ = false;           // the innermost level is transposed and made phase by phase
+  std::int64_t swept_together_ = 0;  // outputs along it that repeat no more than they make
+  std::int64_t across_ = 0;          // cells_across() of the innermost level, wherever it is cut
+  bool nan_ = false;                 // some cell of this block may be NaN
+  Planes inside_{};                  // where one kernel makes the planes of the two innermost levels
+  Axis joined_{};                    // all rows of a plane
+  std::int64_t y_ = 0;               // where the outputs of this block's outer index begin
   Emitter::Block emit_;
 };
 

@@ -2,6 +2,7 @@
 #include "cpu/block.h"
 
 #include <cstring>
+#include <numeric>
 
 #include "core/copy.h"
 #include "cpu/transpose.h"
@@ -44,7 +45,8 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
   call.index_size = static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)));
   // Neighbouring sweeps repeat a window's length of work.
-  call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, 4) * plane_piece
+  const std::int64_t most_pieces = std::max<std::int64_t>(4, swept_together_ / plane_piece);
+  call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, most_pieces) * plane_piece
                : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
                           : plane_piece;
   std::int64_t rows = call.folded ? 0 : ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
@@ -85,13 +87,16 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
 
 void Block::make_work() {
   const Axis& axis = run_.layout.axes[static_cast<std::size_t>(last_)];
-  const bool side_by_side = run_.layout.inner.extent == 1 || loop(last_).x == len_ || run_.staged;
+  const bool lines = run_.layout.inner.extent == 1, side_by_side = lines || loop(last_).x == len_ || run_.staged;
   work_ = nullptr;
   const bool folds = run_.direct && run_.layout.axes[0].size > 1;
-  const bool phases = run_.layout.inner.extent == 1 && has_phases(axis);
-  const Axis along = phases ? phase_of(axis, 0) : axis;
+  in_phases_ = side_by_side && makes_phases(run_.rules, axis, lines);
+  const Axis along = in_phases_ ? longest_phase(axis) : axis;
   if (folds || !side_by_side || !run_.rules.sweeps(along, true)) return;
-  const std::int64_t reach = along.size * along.dilation * len_;
+  across_ = cells_across(along);
+  const std::int64_t reach = std::min(along.size, 2 * across_) * along.dilation * len_;
+  // Of a transposed axis, those of all phases.
+  swept_together_ = reach / len_ / along.stride * (in_phases_ ? phases_of(axis) : 1);
   work_lanes_ = 12 * slack_lanes() + len_ + reach + std::max<std::int64_t>(2048, 2 * reach);
   work_ = scratch_.take(sweep_rows * run_.kernels.parts * work_lanes_ * run_.lane_bytes);
 }
@@ -131,41 +136,152 @@ void Block::first_pass(const std::byte* x, std::int64_t rows, std::int64_t x_row
 
 void Block::launch(Pass& pass) {
   const bool lines = run_.layout.inner.extent == 1;
-  if (lines && has_phases(*pass.axis)) return launch_phases(pass);
+  if (in_phases_ && pass.axis->transposed) return launch_phases(pass);
   pass.work = work_;
   pass.work_lanes = work_lanes_;
   pass.nan = &nan_;
-  if (work_ && pass.axis->size > 1) return kernels_->sweep(pass);
-  lines ? kernels_->lines(pass) : kernels_->rows(pass);
+  if (!work_ || pass.axis->size == 1) return lines ? kernels_->lines(pass) : kernels_->rows(pass);
+  (pass.axis->size - 1) / 2 >= across_ ? launch_overhanging(pass) : kernels_->sweep(pass);
+}
+
+void Block::launch_overhanging(const Pass& pass) {
+  const Axis& axis = *pass.axis;
+  const std::int64_t extent = (axis.size - 1) * axis.dilation + 1;
+  // Windows of outputs from these on reach the last cell, and begin with a cell.
+  const auto from = [&](std::int64_t place) {
+    return std::clamp(place > 0 ? ceil_div(place, axis.stride) : 0, pass.begin, pass.end);
+  };
+  const std::int64_t whole = from(axis.n + axis.low - extent + 1), last = from(axis.low);
+  Axis first = axis, second = axis;
+  first.size = second.size = across_;
+  first.low -= (axis.size - across_) * axis.dilation;
+  // Row by row: what runs over the end of one is made good by the next.
+  Pass row = pass;
+  row.rows = 1;
+  for (std::int64_t i = 0; i < pass.rows; ++i) {
+    row.src = static_cast<const std::byte*>(pass.src) + i * pass.src_row * source_bytes();
+    std::byte* dst = static_cast<std::byte*>(pass.dst) + i * pass.dst_row * run_.lane_bytes;
+    const auto part = [&](const Axis& along, std::int64_t begin, std::int64_t end, const auto& make) {
+      if (begin == end) return;
+      row.axis = &along;
+      row.begin = begin;
+      row.end = end;
+      row.dst = dst + (begin - pass.begin) * pass.dst_step * run_.lane_bytes;
+      make(row);
+    };
+    part(first, pass.begin, whole, kernels_->sweep);
+    part(axis, whole, last, [&](const Pass& between) { repeat_whole(between); });
+    part(second, last, pass.end, kernels_->sweep);
+  }
+}
+
+void Block::repeat_whole(const Pass& pass) {
+  const Axis& axis = *pass.axis;
+  const auto rest = [](std::int64_t a, std::int64_t b) { return a % b < 0 ? a % b + b : a % b; };
+  // The windows that there are, wherever work is cut: those that begin with one of the first cells.
+  const std::int64_t apart = std::gcd(axis.stride, axis.dilation), period = axis.dilation / apart;
+  Axis distinct = axis;
+  distinct.size = across_;
+  distinct.stride = apart;
+  distinct.low = -rest(-axis.low, apart);
+  distinct.out = period;
+  const std::int64_t lanes = period * len_, plane = lanes + slack_lanes();
+  const auto mark = scratch_.mark();
+  std::byte* states = scratch_.take(kernels_->parts * plane * run_.lane_bytes);
+  Pass part = pass;
+  part.axis = &distinct;
+  part.begin = 0;
+  part.end = period;
+  part.dst = states;
+  part.dst_plane = plane;
+  part.work = nullptr;
+  run_.layout.inner.extent == 1 ? kernels_->lines(part) : kernels_->rows(part);
+  for (int k = 0; k < kernels_->parts; ++k) {
+    std::byte* dst = static_cast<std::byte*>(pass.dst) + k * pass.dst_plane * run_.lane_bytes;
+    const std::int64_t bytes = len_ * run_.lane_bytes, all = (pass.end - pass.begin) * bytes;
+    std::int64_t done = 0;
+    for (std::int64_t o = pass.begin; o < std::min(pass.end, pass.begin + period); ++o, done += bytes) {
+      const std::int64_t number = (rest(o * axis.stride - axis.low, axis.dilation) + distinct.low) / apart;
+      std::memcpy(dst + done, states + (k * plane + number * len_) * run_.lane_bytes, static_cast<std::size_t>(bytes));
+    }
+    for (std::int64_t more; done < all; done += more) {
+      more = std::min(done, all - done);
+      std::memcpy(dst + done, dst, static_cast<std::size_t>(more));
+    }
+  }
+  scratch_.release(mark);
 }
 
 void Block::launch_phases(const Pass& pass) {
   const Axis& axis = *pass.axis;
-  const std::int64_t stride = axis.stride, outputs = pass.end - pass.begin;
-  const std::int64_t apart = ceil_div(outputs, stride) + 2 * slack_lanes();
-  const std::int64_t row_lanes = kernels_->parts * stride * apart;
+  const std::int64_t count = phases_of(axis), step = axis.step(), outputs = pass.end - pass.begin;
+  const std::int64_t together = ceil_div(outputs, count), apart = together * len_ + 2 * slack_lanes();
+  const std::int64_t row_lanes = kernels_->parts * count * apart;
   const auto mark = scratch_.mark();
   std::byte* phases = scratch_.take(pass.rows * row_lanes * run_.lane_bytes);
-  std::byte* woven = scratch_.take((outputs + 2 * stride * slack_lanes()) * run_.lane_bytes);
-  for (std::int64_t k = 0; k < std::min(stride, outputs); ++k) {
-    const Axis phase = phase_of(axis, pass.begin + k);
-    Pass part = pass;
+  std::byte* woven = scratch_.take((count * together * len_ + 2 * count * slack_lanes()) * run_.lane_bytes);
+  Pass part = pass;
+  const Lattice lattice = step > 1 ? thin_out(part, step) : Lattice{};
+  const auto* cells = static_cast<const std::byte*>(part.src);
+  part.dst_plane = count * apart;
+  part.dst_row = row_lanes;
+  for (std::int64_t k = 0; k < std::min(count, outputs); ++k) {
+    // Outputs are counted from the first of all, so that sums do not depend on where work is cut.
+    const std::int64_t first = pass.begin + k;
+    Axis phase = phase_of(axis, first % count);
+    if (step > 1) {
+      const Thinned thin = thinned(phase);
+      phase = thin.axis;
+      phase.low += lattice.from;
+      phase.n = std::clamp<std::int64_t>(ceil_div(lattice.count - thin.first, step), 0, phase.n);
+      part.src = cells + thin.first * lattice.lanes * source_bytes();
+    }
     part.axis = &phase;
-    part.begin = 0;
-    part.end = ceil_div(outputs - k, stride);
+    part.begin = first / count;
+    part.end = part.begin + ceil_div(outputs - k, count);
     part.dst = phases + k * apart * run_.lane_bytes;
-    part.dst_plane = stride * apart;
-    part.dst_row = row_lanes;
     launch(part);
   }
   for (std::int64_t row = 0; row < pass.rows; ++row)
     for (std::int64_t k = 0; k < kernels_->parts; ++k) {
       std::byte* dst = static_cast<std::byte*>(pass.dst) + (row * pass.dst_row + k * pass.dst_plane) * run_.lane_bytes;
-      transpose(run_.lane_bytes, phases + (row * row_lanes + k * stride * apart) * run_.lane_bytes, apart, stride,
-                ceil_div(outputs, stride), woven, stride);
-      std::memcpy(dst, woven, static_cast<std::size_t>(outputs * run_.lane_bytes));
+      const std::byte* states = phases + (row * row_lanes + k * count * apart) * run_.lane_bytes;
+      if (len_ == 1)
+        transpose(run_.lane_bytes, states, apart, count, together, woven, count);
+      else
+        for (std::int64_t o = 0; o < outputs; ++o)
+          std::memcpy(woven + o * len_ * run_.lane_bytes,
+                      states + (o % count * apart + o / count * len_) * run_.lane_bytes,
+                      static_cast<std::size_t>(len_ * run_.lane_bytes));
+      std::memcpy(dst, woven, static_cast<std::size_t>(outputs * len_ * run_.lane_bytes));
     }
   scratch_.release(mark);
+}
+
+Block::Lattice Block::thin_out(Pass& pass, std::int64_t apart) {
+  const auto [reached, to] = reach(*pass.axis, pass.begin, pass.end);
+  const std::int64_t from = reached / apart * apart, lanes = ceil_div(to - from, apart) * len_ + slack_lanes();
+  const std::int64_t bytes = source_bytes(), planes = run_.x_plane != 0 ? 2 : 1, plane = pass.rows * apart * lanes;
+  const Type type = staged_ ? staged_type(run_.plan) : run_.plan.type;
+  const auto* src = static_cast<const std::byte*>(pass.src);
+  std::byte* cells = scratch_.take(planes * plane * bytes);
+  pass.src = cells;
+  for (std::int64_t i = 0; i < planes * pass.rows; ++i) {
+    const std::byte* row = src + (i / pass.rows * pass.src_plane + i % pass.rows * pass.src_row) * bytes;
+    for (std::int64_t first = 0; first < apart; ++first, cells += lanes * bytes) {
+      const std::int64_t count = from + first < to ? ceil_div(to - from - first, apart) : 0;
+      const std::byte* cell = row + (from + first) * len_ * bytes;
+      if (len_ == 1)
+        convert_line(type, cells, type, cell, apart, count);
+      else
+        for (std::int64_t p = 0; p < count; ++p)
+          std::memcpy(cells + p * len_ * bytes, cell + p * apart * len_ * bytes,
+                      static_cast<std::size_t>(len_ * bytes));
+    }
+  }
+  pass.src_row = apart * lanes;
+  if (planes > 1) pass.src_plane = plane;
+  return {lanes, from / apart, to - from};
 }
 
 void Block::staged_pass(Pass pass) {
@@ -173,9 +289,10 @@ void Block::staged_pass(Pass pass) {
   const std::byte* x = static_cast<const std::byte*>(pass.src);
   auto* dst = static_cast<std::byte*>(pass.dst);
   const std::int64_t apart = axis.irregular() ? 1 : axis.stride;
-  const std::int64_t together = axis.adaptive
-                                    ? pass.end - pass.begin
-                                    : std::max<std::int64_t>(1, stage_bytes * 4 / run_.lane_bytes / len_ / apart);
+  const std::int64_t together =
+      axis.adaptive
+          ? pass.end - pass.begin
+          : std::max({std::int64_t{1}, work_ ? swept_together_ : 0, stage_bytes * 4 / run_.lane_bytes / len_ / apart});
   // Several rows at a time where they are short. What runs over the end of one is made good by the next.
   const std::int64_t row_bytes = std::max<std::int64_t>(1, axis.n * len_ * pass.fold * run_.lane_bytes);
   const std::int64_t most = together < pass.end - pass.begin ? 1 : std::max<std::int64_t>(1, stage_bytes / row_bytes);
@@ -187,7 +304,7 @@ void Block::staged_pass(Pass pass) {
       if (!axis.irregular()) to = std::min(axis.n, to + 1);
       Axis shifted = axis;
       Pass part = pass;
-      if (has_phases(axis) && run_.layout.inner.extent == 1) {
+      if (in_phases_) {
         shifted.low -= from * axis.stride;
         shifted.n = to - from;
       } else if (axis.irregular()) {

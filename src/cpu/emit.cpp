@@ -39,6 +39,16 @@ void divide_line(Type lane, float* dst, const void* sums, const double* counts, 
   return divide(dst, static_cast<const float*>(sums), counts, count, n);
 }
 
+// Of a whole number: that of padded cells, which most of the outputs at borders share.
+double logarithm(double number) {
+  static const auto table = [] {
+    std::array<double, 4097> result;
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = std::log(static_cast<double>(i));
+    return result;
+  }();
+  return number < static_cast<double>(table.size()) ? table[static_cast<std::size_t>(number)] : std::log(number);
+}
+
 }  // namespace
 
 /// Outputs [begin, end) of the innermost level, for one output of each level outside it.
@@ -63,12 +73,6 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
   for (int l = layout.depth - 1; l >= 0; --l) {
     scales_[static_cast<std::size_t>(l)] = scale;
     if (plan.index_type) scale *= real_cells(layout.axes[static_cast<std::size_t>(l)]);
-  }
-  if (plan.traits.counts == Counts::padded && !plan.count) {
-    double taps = 1;
-    for (int l = 0; l < layout.depth; ++l) taps *= static_cast<double>(layout.axes[static_cast<std::size_t>(l)].size);
-    logarithms_.resize(static_cast<std::size_t>(std::min<double>(taps, largest_logarithm)) + 1);
-    for (std::size_t i = 0; i < logarithms_.size(); ++i) logarithms_[i] = std::log(static_cast<double>(i));
   }
   if (!plan.index_type) return;
   offsets_ = *plan.pooling.indices == IndexKind::offset;
@@ -117,11 +121,6 @@ Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {
           nullptr,
           stream_,
           plan_.params};
-}
-
-double Emitter::logarithm(double number) const {
-  const auto i = static_cast<std::size_t>(std::min<double>(number, largest_logarithm + 1));
-  return i < logarithms_.size() ? logarithms_[i] : std::log(number);
 }
 
 void* Emitter::straight_indices(std::int64_t y) const noexcept {
@@ -333,7 +332,7 @@ void Emitter::Block::count_cells(const Line& line, const Line& before) {
     const double inside = real * cells(last, o, true), whole = all * cells(last, o, false);
     const double divisor = clipped ? whole : inside;
     // A window without cells has the sum 0, and 0 is its average.
-    return padded ? e.logarithm(whole - inside) : divisor > 0 ? divisor : 1.0;
+    return padded ? logarithm(whole - inside) : divisor > 0 ? divisor : 1.0;
   };
   double* counts = counts_ + line.offset;
   if (again) {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "cpu/execute.h"
 #include "cpu/kernels.h"
@@ -55,7 +54,6 @@ class Emitter {
     std::array<std::int64_t, max_rank> weight;
   };
   Numbers numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const;
-  double logarithm(double number) const;
   std::int64_t spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const;
 
   const Plan::Impl& plan_;
@@ -70,9 +68,6 @@ class Emitter {
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
   bool uniform_ = false;  // a winner's number is its offset in every window, and indices lie as y does
-  // The logarithm of every number of padded cells, up to some: most of the outputs at borders share them.
-  static constexpr std::int64_t largest_logarithm = 4096;
-  std::vector<double> logarithms_;
   // spread() of every number, where it is the same for all windows and they have few cells
   static constexpr std::int64_t largest_table = 1024;
   std::array<std::int64_t, largest_table> table_;

@@ -51,7 +51,7 @@ bool is_swept(const Run& run) {
   const SweepRules& rules = run.rules;
   const auto dense = [](const Axis& axis) {
     return !axis.irregular() && axis.stride == 1 && axis.dilation == 1 && axis.size > 1 && axis.low < axis.size &&
-           axis.n > 0 && axis.out - axis.low <= axis.n && (axis.size - 1) / 2 <= axis.n;
+           axis.n > 0 && axis.out - axis.low <= axis.n && !overhangs(axis);
   };
   if (!run.kernels.swept || run.plan.role != Role::value || run.staged || layout.depth != 2 ||
       !run.emitter.is_straight() || rules.sweep == Sweep::never || !dense(across) || !dense(line))
@@ -78,7 +78,7 @@ bool makes_planes(const Run& run) {
   if (!run.kernels.planes || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
       across.size > most_folded || rules.sweeps(across, false))
     return false;
-  if (layout.inner.extent == 1) return line.size <= most_folded || rules.sweeps(line, true);
+  if (layout.inner.extent == 1) return rules.sweeps(line, true) ? !overhangs(line) : line.size <= most_folded;
   return layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes && line.dilation == 1 &&
          line.size <= most_folded && !rules.sweeps(line, true);
 }
@@ -136,7 +136,8 @@ void cut(Run& run) {
   const auto split = [&](const Axis& axis) {
     const std::int64_t pieces = std::min(ceil_div(wanted, have()), ceil_div(run.plan.bytes, task_bytes));
     // A piece should be several windows long, or neighbours would repeat most of each other's work.
-    const std::int64_t overlap = axis.irregular() ? 1 : (axis.size - 1) * axis.dilation / axis.stride;
+    const std::int64_t overlap =
+        axis.irregular() ? 1 : std::min((axis.size - 1) * axis.dilation / axis.stride, axis.out);
     return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
   };
   if (have() < wanted) run.tops = split(top);
@@ -151,8 +152,8 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   const bool lines = layout.inner.extent == 1;
   const bool contiguous = lines ? layout.levels[last].x == 1 : layout.inner.x == 1;
   // Lanes that gather read whole lanes, so that halves are widened before.
-  const bool scattered =
-      lines && is_half(plan.type) && !is_keyed(plan) && layout.axes[last].irregular() && !has_phases(layout.axes[last]);
+  const bool scattered = lines && is_half(plan.type) && !is_keyed(plan) && layout.axes[last].irregular() &&
+                         !makes_phases(rules, layout.axes[last], lines);
   const bool staged = !contiguous || scattered || !reads_directly(plan) ||
                       (!kernels(plan.type, reducer, plan.role).lines && plan.role != Role::follower);
   const Type read = staged ? staged_type(plan) : plan.type;
@@ -208,6 +209,32 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   return true;
 }
 
+// Calls use(layout, operands) once, or for every phase of the levels outside the innermost whose windows, seen from the
+// cells, are so long that they are swept. What is read is small beside what is written where windows lie apart.
+template <class Use>
+bool each_phase(const Plan::Impl& plan, const SweepRules& rules, const Layout& layout, const Operands& operands,
+                const Use& use) {
+  for (std::size_t l = 0; l + 1 < static_cast<std::size_t>(layout.depth); ++l) {
+    const Axis& axis = layout.axes[l];
+    const Loop& level = layout.levels[l];
+    if (!sweeps_phases(rules, axis, false)) continue;
+    const std::int64_t count = phases_of(axis), bytes = static_cast<std::int64_t>(size_of(plan.output_type));
+    for (std::int64_t first = 0; first < std::min(count, axis.out); ++first) {
+      Layout phase = layout;
+      Operands parts = operands;
+      phase.axes[l] = phase_of(axis, first);
+      phase.levels[l].y *= count;
+      phase.levels[l].beside *= count;
+      parts.y.data = static_cast<std::byte*>(operands.y.data) + first * level.y * bytes;
+      if (operands.cells.data)
+        parts.cells.data = static_cast<const std::byte*>(operands.cells.data) + first * level.beside * bytes;
+      each_phase(plan, rules, phase, parts, use);
+    }
+    return true;
+  }
+  return use(layout, operands);
+}
+
 }  // namespace
 
 bool execute(const Plan::Impl& plan, const Operands& operands) {
@@ -216,15 +243,19 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   const Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const Woven woven(plan, layout, operands);
   if (!woven.applies())
-    return run_layout(plan, plan.algorithm, layout, operands, plan.algorithm.tile,
-                      plan.bytes > last_level_cache() / 8 * 7, false);
+    return each_phase(plan, plan.algorithm, layout, operands, [&](const Layout& part, const Operands& parts) {
+      return run_layout(plan, plan.algorithm, part, parts, plan.algorithm.tile, plan.bytes > last_level_cache() / 8 * 7,
+                        false);
+    });
   SweepRules rules = plan.algorithm;
   rules.along_lines = false;
   const std::int64_t tasks = plan.bytes < serial_bytes ? 1 : woven.groups();
   parallel_for(tasks, [&](std::int64_t task) {
     for (std::int64_t i = task; i < (tasks == 1 ? woven.groups() : task + 1); ++i)
-      woven(i, [&](const Layout& turned, const Operands& parts) {
-        run_layout(plan, rules, turned, parts, 0, false, true);
+      woven(i, [&](const Layout& turned, const Operands& group) {
+        each_phase(plan, rules, turned, group, [&](const Layout& part, const Operands& parts) {
+          return run_layout(plan, rules, part, parts, 0, false, true);
+        });
       });
   });
   return true;

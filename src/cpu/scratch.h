@@ -52,12 +52,16 @@ class Scratch {
     }
     chunk_ = used_ = 0;
   }
-  /// Gives back what an unusually large call has taken.
+  /// Gives back what an unusually large call has taken; otherwise the next one like it finds all it needs.
   void trim() noexcept {
     reset();
-    if (least_ <= most_kept) return;
-    chunks_.clear();
-    least_ = least_chunk;
+    if (least_ > most_kept) {
+      chunks_.clear();
+      least_ = least_chunk;
+    } else if (chunks_.capacity() > 0 && chunks_.empty()) {
+      if (void* memory = ::operator new(least_, std::align_val_t(64), std::nothrow))
+        chunks_.push_back({std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(memory)), least_});
+    }
   }
 
  private:

@@ -47,6 +47,8 @@ class Cotangent {
   /// x may be null for a linear rule.
   void run(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const;
   void run_saved(const View& offsets, const View& gy, const MutableView& gx) const;
+  /// How the windows that hold a cell are summed; null for a routed rule.
+  const Algorithm* sums() const noexcept { return transposed_ ? &transposed_->algorithm : nullptr; }
 
  private:
   void run_linear(const View& gy, const MutableView& gx, std::byte* scratch) const;

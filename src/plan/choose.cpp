@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/phases.h"
+
 namespace cenote {
 namespace {
 
@@ -59,18 +61,36 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
   return true;
 }
 
+// Which windows are swept, in words.
+std::string swept_axes(const Geometry& geometry, const SweepRules& rules) {
+  std::vector<std::string> axes;
+  for (int i = 0; i < geometry.pooled.size(); ++i) {
+    const Axis& axis = geometry.axes[static_cast<std::size_t>(i)];
+    const bool innermost = i == geometry.pooled.size() - 1;
+    if (rules.sweeps(axis, innermost) || sweeps_phases(rules, axis, innermost))
+      axes.push_back(std::to_string(geometry.pooled[i]));
+  }
+  if (axes.empty()) return "";
+  std::string list = axes[0];
+  for (std::size_t i = 1; i < axes.size(); ++i) list += (i + 1 < axes.size() ? ", " : " and ") + axes[i];
+  return "windows along " + std::string(axes.size() > 1 ? "axes " : "axis ") + list +
+         " are swept, so that their cost hardly grows with them";
+}
+
 }  // namespace
 
 bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
-  // Windows of more than twice the axis are mostly padding.
-  if (sweep == Sweep::never || axis.irregular() || axis.size < 2 || (axis.size - 1) / 2 > axis.n / axis.dilation)
-    return false;
+  // Padding costs nothing, whatever is done.
+  const std::int64_t cells = real_cells(axis);
+  if (sweep == Sweep::never || axis.irregular() || cells < 2) return false;
   if (sweep == Sweep::always) return true;
-  if (innermost && axis.size <= most_picked &&
+  if (innermost && cells <= most_picked &&
       (few_beside ||
        (along_lines && axis.stride >= least_picked && (axis.out >= least_outputs || axis.n == axis.out * axis.stride))))
-    return axis.size >= axis.stride / most_dropped;
-  return axis.size / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride;
+    return cells >= axis.stride / most_dropped;
+  // Of rows, only those are looked at that windows hold.
+  const bool apart = !innermost && axis.stride % axis.dilation == 0;
+  return cells / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride / (apart ? axis.dilation : 1);
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
@@ -108,11 +128,8 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
                  is_small(geometry, places, 4.0 / static_cast<double>(bytes));
   if (result.small) result.reason += "; of small planes they run across many, which are turned";
-  for (int i = 0; i < depth; ++i) {
-    if (!result.sweeps(geometry.axes[static_cast<std::size_t>(i)], i == depth - 1)) continue;
-    result.reason += "; long windows are swept, so that their cost hardly grows with them";
-    break;
-  }
+  result.swept = swept_axes(geometry, result);
+  if (!result.swept.empty()) result.reason += "; " + result.swept;
   // Those that are turned, and their outputs.
   const std::int64_t turned = result.small ? std::clamp(woven_bytes, cells * least_woven, cells * most_woven) : 0;
   if (depth == 1) {

@@ -37,7 +37,8 @@ struct SweepRules {
 /// How a pooling is carried out on a row-major array.
 struct Algorithm : SweepRules {
   std::string name;    // "lines", "lines+rows", "rows", …
-  std::string reason;  // half a sentence
+  std::string reason;  // half a sentence, and in it
+  std::string swept;   // which windows are swept; empty where none are
   /// Outputs of the innermost pooled axis that are worked on at once when rows are kept in a ring; 0: all of them.
   std::int64_t tile = 0;
   /// Working memory per thread, about.

@@ -25,6 +25,12 @@ inline std::int64_t real_cells(const Axis& axis) noexcept {
   return axis.size < within ? axis.size : within;
 }
 
+/// Cells from one end of an axis to the other, as far apart as those of a window, or one more.
+inline std::int64_t cells_across(const Axis& axis) noexcept { return axis.n / axis.dilation + 1; }
+
+/// Whether windows are mostly padding: more than twice as long as the axis.
+inline bool overhangs(const Axis& axis) noexcept { return (axis.size - 1) / 2 >= cells_across(axis); }
+
 /// Checks a region against a shape; `who` stands in the errors.
 Geometry resolve(std::string_view who, const Region& region, const Extents& shape);
 

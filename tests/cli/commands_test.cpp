@@ -130,6 +130,8 @@ TEST(Plan, ExplainsDerivatives) {
   EXPECT_TRUE(plan("sum f32 2x3x8x8 k2 s2 dtype=f64 jvp")
                   .starts_with("sum f32 2x3x8x8 k2x2 s2x2 dtype=f64 jvp -> "
                                "(2, 3, 4, 4) f64: linear, "));
+  EXPECT_TRUE(contains(plan("avg f32 2x3x80x80 k3x35 s2x3 vjp"), "; windows along axis 3 are swept, "));
+  EXPECT_TRUE(contains(plan("smooth_max f32 2x3x80x80 k9x9 jvp"), "; windows along axes 2 and 3 are swept, "));
   EXPECT_TRUE(contains(plan("lp f32 2x3x8x8 k2 s2 lp=inf vjp"), ": routed, "));
   EXPECT_TRUE(contains(plan("lp f32 2x3x8x8 k2 s2 lp=3 jvp"), ": weighed, "));
 }
@@ -148,7 +150,11 @@ TEST(Plan, PrintsJson) {
             R"("stride": 2, "dilation": 1, "padding": [0, 0], "adaptive": false, "outputs": 4}])");
   EXPECT_TRUE(contains(rows[1], R"("direction": "vjp", "reducer": "lp", "type": "f16")")) << rows[1];
   EXPECT_TRUE(contains(rows[1], R"("divisor": "window", "beta": 1, "p": "inf", "pad": "zero", "ties": "first")"));
-  EXPECT_TRUE(rows[1].ends_with(R"("algorithm": "routed"})"));
+  EXPECT_TRUE(
+      contains(rows[0], R"(, "algorithm": "lines+rows", "reason": "the innermost pooled axis is contiguous, )"));
+  EXPECT_TRUE(rows[1].ends_with(
+      R"(, "algorithm": "routed", "reason": "each gy goes to the winner of its window, which is found in x"})"))
+      << rows[1];
 }
 
 TEST(Bench, PrintsTimeBandwidthAndEfficiency) {
