@@ -80,9 +80,9 @@ std::string swept_axes(const Geometry& geometry, const SweepRules& rules) {
 }  // namespace
 
 bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
-  // Padding costs nothing, whatever is done.
+  // Padding costs nothing, whatever is done, and a single window shares nothing.
   const std::int64_t cells = real_cells(axis);
-  if (sweep == Sweep::never || axis.irregular() || cells < 2) return false;
+  if (sweep == Sweep::never || axis.irregular() || cells < 2 || axis.out < 2) return false;
   if (sweep == Sweep::always) return true;
   if (innermost && cells <= most_picked &&
       (few_beside ||
