@@ -350,15 +350,21 @@ void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const Mu
   });
 }
 
-void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx) {
-  if (element_count(gx.shape) == 0) return;
+bool send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx, Sending sending) {
+  if (element_count(gx.shape) == 0) return true;
   const Router router(plan, offsets, gy, gx);
-  if (send_small(router, offsets, gy, gx, 1)) return;
-  if (Collector::applies(router, offsets, gy, gx)) return Collector(router, offsets, gy, gx).run();
+  const auto may = [&](Sending way) { return sending == Sending::automatic || sending == way; };
+  if (may(Sending::small) && send_small(router, offsets, gy, gx, 1)) return true;
+  if (may(Sending::asked) && Collector::applies(router, offsets, gy, gx)) {
+    Collector(router, offsets, gy, gx).run();
+    return true;
+  }
+  if (!may(Sending::together)) return false;
   if (gx.type == Type::f64)
     Sums<double>(router, plan, offsets, gy, gx).run();
   else
     Sums<float>(router, plan, offsets, gy, gx).run();
+  return true;
 }
 
 bool spread(const Plan::Impl& plan, const View& gy, const MutableView& gx, double divisor) {

@@ -14,8 +14,14 @@ void check_offsets(const Plan::Impl& plan, const View& offsets);
 /// dy = dx at the winners, 0 for windows without a real cell. Precondition: the offsets were checked.
 void fetch(const Plan::Impl& plan, const View& offsets, const View& dx, const MutableView& dy);
 
+/// How outputs come to their winners: as small planes, or cells ask the few windows that hold them, or outputs are
+/// sent, neighbours of one winner together.
+enum class Sending { automatic, small, asked, together };
+
 /// gx = for each cell the sum of gy over the windows that it wins, in an order that only the problem decides. As above.
-void send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx);
+/// False, and nothing is done, where it is not done in the way that is asked for.
+bool send(const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx,
+          Sending sending = Sending::automatic);
 
 /// gx = for each cell the sum of gy over the windows that hold it, divided. False, and nothing is done, where many
 /// windows hold a cell, or elements do not lie side by side.

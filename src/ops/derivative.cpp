@@ -210,7 +210,7 @@ Cotangent::Cotangent(ImplPtr forward) : forward_(std::move(forward)), rule_(rule
 void Cotangent::run(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const {
   if (rule_ == Rule::linear) return run_linear(gy, gx, scratch);
   if (rule_ == Rule::weighed) return run_weighed(x, gy, gx, scratch);
-  if (!is_infinite_lp(*forward_)) return cpu::send(*part_, find_winners(*part_, x, scratch), gy, gx);
+  if (!is_infinite_lp(*forward_)) return void(cpu::send(*part_, find_winners(*part_, x, scratch), gy, gx));
   // The winners' signs are what counts: a cell that wins nothing gets 0, even a NaN.
   const Array largest = magnitudes(x);
   const View offsets = find_winners(*part_, largest, scratch);
