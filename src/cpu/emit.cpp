@@ -21,6 +21,10 @@ void write_numbers(const void* numbers, std::int64_t count, void* indices) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Index>(from[i]);
 }
 
+constexpr std::int64_t most_bytes = 256;  // numbers that bytes tell apart
+
+bool is_inside(const Axis& axis) { return axis.interior() == std::pair(std::int64_t{0}, axis.out); }
+
 bool writes_directly(const Plan::Impl& plan) {
   return plan.lane_type == plan.output_type || is_keyed(plan) ||
          (plan.lane_type == Type::f32 && is_half(plan.output_type));
@@ -48,13 +52,16 @@ struct Emitter::Block::Line {
   std::int64_t offset = 0;  // lanes before it in the stage
 };
 
-Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream)
+Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream,
+                 const Numbering* numbering)
     : plan_(plan),
       layout_(layout),
       y_(static_cast<std::byte*>(operands.y.data)),
       second_(static_cast<std::byte*>(operands.second)),
       indices_(static_cast<std::byte*>(operands.indices.data)),
       cells_(static_cast<const std::byte*>(operands.cells.data)),
+      numbering_(numbering && numbering->applies() ? numbering : nullptr),
+      index_type_(operands.indices.type),
       finish_type_(writes_directly(plan) ? plan.output_type : plan.lane_type),
       stream_(stream) {
   if (!kernels(finish_type_, reducer, plan.role).finish) finish_type_ = plan.lane_type;
@@ -71,30 +78,51 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
     for (std::size_t i = 0; i < logarithms_.size(); ++i) logarithms_[i] = std::log(static_cast<double>(i));
   }
   if (!plan.index_type) return;
-  offsets_ = *plan.pooling.indices == IndexKind::offset;
+  offsets_ = operands.as_offsets || *plan.pooling.indices == IndexKind::offset;
   bool adaptive = false;
   std::array<Axis::Span, max_rank> spans{};
   for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].irregular();
   const Numbers any = numbers(spans, 0);
-  uniform_ = offsets_ && any.plain && layout.inner.beside == layout.inner.y;
-  for (int l = 0; l < layout.depth; ++l) {
+  find_uniform(any.plain);
+  packed_ = numbering_ && size_of(plan.lane_type) == 4;
+  for (int l = 1; l < layout.depth; ++l) {
     const Axis& axis = layout.axes[static_cast<std::size_t>(l)];
-    const Loop& loop = layout.levels[static_cast<std::size_t>(l)];
-    uniform_ = uniform_ && loop.beside == loop.y && !axis.irregular() &&
-               axis.interior() == std::pair(std::int64_t{0}, axis.out);
+    packed_ = packed_ && real_cells(axis) == axis.size;
   }
   if (adaptive || any.plain || scale > largest_table) return;
   tabled_ = true;
   for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
 }
 
+void Emitter::find_uniform(bool plain) noexcept {
+  uniform_ = offsets_ && plain && layout_.inner.beside == layout_.inner.y;
+  for (int l = 0; l < layout_.depth; ++l) {
+    const Axis& axis = layout_.axes[static_cast<std::size_t>(l)];
+    const Loop& loop = layout_.levels[static_cast<std::size_t>(l)];
+    uniform_ = uniform_ && loop.beside == loop.y && !axis.irregular() &&
+               (is_inside(axis) || (l >= by_window_ && is_filled(axis)));
+  }
+}
+
+bool Emitter::number_inside_by_window() noexcept {
+  const int from = layout_.depth - 2;
+  std::int64_t taps = 1;
+  for (int l = layout_.depth - 1; l >= 1; --l) {
+    const Axis& axis = layout_.axes[static_cast<std::size_t>(l)];
+    if (axis.irregular() || real_cells(axis) != axis.size || (l >= from && !is_filled(axis))) return false;
+    if (l >= from) taps *= std::min(axis.size, most_bytes + 1);
+  }
+  if (taps > most_bytes) return false;
+  by_window_ = from;
+  find_uniform(numbers({}, 0).plain);
+  return true;
+}
+
 bool Emitter::is_straight() const noexcept {
   const Loop& last = layout_.levels[static_cast<std::size_t>(layout_.depth - 1)];
   if (plan_.role == Role::winner) {
     // Indices lie as y does, and are numbers within windows, none of which is empty along the last level.
-    const Axis& axis = layout_.axes[static_cast<std::size_t>(layout_.depth - 1)];
-    bool plain = offsets_ && axis.low < axis.size && (axis.out - 1) * axis.stride - axis.low < axis.n &&
-                 (axis.dilation == 1 || axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out));
+    bool plain = (offsets_ || numbering_) && is_filled(layout_.axes[static_cast<std::size_t>(layout_.depth - 1)]);
     const auto look_at = [&](const Loop& loop) { plain = plain && loop.beside == loop.y; };
     if (layout_.inner.extent > 1) look_at(layout_.inner);
     for (int l = 0; l < layout_.depth; ++l) look_at(layout_.levels[static_cast<std::size_t>(l)]);
@@ -125,13 +153,16 @@ double Emitter::logarithm(double number) const {
 }
 
 void* Emitter::straight_indices(std::int64_t y) const noexcept {
-  return plan_.role == Role::winner ? indices_ + y * static_cast<std::int64_t>(size_of(*plan_.index_type)) : nullptr;
+  return plan_.role == Role::winner ? indices_ + y * static_cast<std::int64_t>(size_of(index_type_)) : nullptr;
 }
 
-auto Emitter::numberer() const noexcept -> void (*)(const void*, std::int64_t, void*) {
-  if (plan_.role != Role::winner) return nullptr;
-  void (*result)(const void*, std::int64_t, void*) = nullptr;
-  visit_index_type(*plan_.index_type, [&]<class Index>(Index) {
+auto Emitter::numberer() const noexcept -> Numberer {
+  return plan_.role == Role::winner ? numberer(numbering_ ? numbering_->type() : index_type_) : nullptr;
+}
+
+auto Emitter::numberer(Type to) const noexcept -> Numberer {
+  Numberer result = nullptr;
+  visit_index_type(to, [&]<class Index>(Index) {
     const bool narrow = size_of(plan_.lane_type) == 4;
     result = narrow ? write_numbers<std::int32_t, Index> : write_numbers<std::int64_t, Index>;
   });
@@ -355,7 +386,7 @@ void Emitter::Block::write_run(std::int64_t to, const std::byte* ids, std::int64
 }
 
 void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {
-  visit_index_type(*emitter_->plan_.index_type, [&]<class Index>(Index) {
+  visit_index_type(emitter_->index_type_, [&]<class Index>(Index) {
     if (size_of(emitter_->plan_.lane_type) == 4)
       number_line<Index>(line, reinterpret_cast<const std::int32_t*>(ids));
     else
@@ -377,7 +408,8 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
     spans[l] = layout.axes[l].span(line.o[l]);
     to += line.o[l] * layout.levels[l].beside;
   }
-  const auto [inside, outside] = axis.interior();
+  const bool by_window = layout.depth - 1 >= e.by_window_;
+  const auto [inside, outside] = by_window ? std::pair(std::int64_t{0}, axis.out) : axis.interior();
   for (std::int64_t o = line.begin; o < line.end;) {
     spans[last] = axis.span(o);
     const Numbers numbers = e.numbers(spans, origin_.place);
@@ -387,8 +419,7 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
     const std::int64_t c_step = offset ? 0 : layout.inner.place;
     Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].beside;
     const Id* from = ids + line.offset + (o - line.begin) * len_;
-    const bool touching =
-        sizeof(Index) <= 4 && layout.levels[last].beside == len_ && (len_ == 1 || layout.inner.beside == 1);
+    const bool touching = len_ == 1 ? layout.levels[last].beside == 1 : layout.inner.beside == 1;
     const auto write = [&](const auto& number) {
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)
@@ -399,10 +430,16 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
       for (std::int64_t i = 0; i < stop - o; ++i)
         for (std::int64_t c = 0; c < len_; ++c)
           dst[i * layout.levels[last].beside + c * layout.inner.beside] = static_cast<Index>(offset ? 0 : -1);
-    else if (numbers.plain && c_step == 0 && base_step == 0 && touching)
+    else if (sizeof(Index) <= 4 && numbers.plain && c_step == 0 && base_step == 0 && touching &&
+             layout.levels[last].beside == len_)
       // Modulo 2^n, so that few bits need no more.
       for (std::int64_t i = 0; i < (stop - o) * len_; ++i)
         dst[i] = static_cast<Index>(static_cast<std::uint32_t>(from[i]) + static_cast<std::uint32_t>(numbers.base));
+    else if (sizeof(Index) == 8 && sizeof(Id) == 4 && e.packed_ && touching)
+      for (std::int64_t i = 0; i < (len_ == 1 ? 1 : stop - o); ++i)
+        e.numbering_->run(reinterpret_cast<const std::int32_t*>(from) + i * len_, len_ == 1 ? stop - o : len_,
+                          reinterpret_cast<std::int64_t*>(dst) + i * layout.levels[last].beside,
+                          numbers.base + i * base_step, e.stream_);
     else if (numbers.plain)
       write([&](Id id) { return numbers.base + id; });
     else if (e.tabled_)
@@ -422,7 +459,9 @@ Emitter::Numbers Emitter::numbers(const std::array<Axis::Span, max_rank>& spans,
     const std::int64_t width = axis.irregular() ? spans[i].count : axis.size;
     result.empty = result.empty || spans[i].count == 0;
     result.weight[i] = offsets_ ? taps : axis.dilation * layout_.levels[i].place;
-    result.base += offsets_ ? spans[i].tap * taps : spans[i].first * layout_.levels[i].place;
+    const std::int64_t skipped = l >= by_window_ ? spans[i].tap : 0;
+    result.base += offsets_ ? (spans[i].tap - skipped) * taps
+                            : (spans[i].first - skipped * axis.dilation) * layout_.levels[i].place;
     result.plain = result.plain && (l == 0 || width == real_cells(axis));
     if (offsets_) taps *= width;
   }

@@ -8,6 +8,7 @@
 #include "cpu/execute.h"
 #include "cpu/kernels.h"
 #include "cpu/layout.h"
+#include "cpu/numbering.h"
 
 namespace cenote::cpu {
 
@@ -28,7 +29,8 @@ class Emitter {
  public:
   class Block;
 
-  Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream);
+  Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream,
+          const Numbering* numbering);
 
   Block block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
               std::int64_t row) const;
@@ -39,9 +41,17 @@ class Emitter {
   /// The call that turns states into the outputs from y on; how many is up to the caller.
   Finish straight(std::byte* states, std::int64_t y) const noexcept;
   void (*finisher() const noexcept)(const Finish&) { return kernels_.finish; }
-  /// The same for winners: where indices from y on go, and what turns numbers within windows into them.
+  /// The same for winners: where indices from y on go, and what turns numbers within windows into those, or into the
+  /// offsets that `numbering` wants, if there is one.
   void* straight_indices(std::int64_t y) const noexcept;
-  void (*numberer() const noexcept)(const void* numbers, std::int64_t count, void* indices);
+  using Numberer = void (*)(const void* numbers, std::int64_t count, void* indices);
+  Numberer numberer() const noexcept;
+  Numberer numberer(Type to) const noexcept;
+  /// From now on, numbers of the two innermost levels are those within windows, as bytes; says whether they can be.
+  bool number_inside_by_window() noexcept;
+  const Numbering* numbering() const noexcept { return numbering_; }
+  std::int64_t index_size() const noexcept { return static_cast<std::int64_t>(size_of(index_type_)); }
+  bool streams() const noexcept { return stream_; }
   /// What lies beside the outputs of a cotangent.
   const std::byte* cells() const noexcept { return cells_; }
   /// Makes streamed stores visible to other threads.
@@ -56,6 +66,7 @@ class Emitter {
   };
   Numbers numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const;
   double logarithm(double number) const;
+  void find_uniform(bool plain) noexcept;
   std::int64_t spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const;
 
   const Plan::Impl& plan_;
@@ -64,12 +75,15 @@ class Emitter {
   std::byte* second_;
   std::byte* indices_;
   const std::byte* cells_;
+  const Numbering* numbering_;
+  Type index_type_;
   Kernels kernels_;   // of the type that finish() writes
   Type finish_type_;  // that type: the output's, or the lane type where they differ
   bool stream_;
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
-  bool uniform_ = false;  // a winner's number is its offset in every window, and indices lie as y does
+  int by_window_ = max_rank;  // levels from this on number their cells by window, the others their real cells
+  bool uniform_ = false;      // a winner's number is its offset in every window, and indices lie as y does
   // The logarithm of every number of padded cells, up to some: most of the outputs at borders share them.
   static constexpr std::int64_t largest_logarithm = 4096;
   std::vector<double> logarithms_;
@@ -77,6 +91,7 @@ class Emitter {
   static constexpr std::int64_t largest_table = 1024;
   std::array<std::int64_t, largest_table> table_;
   bool tabled_ = false;
+  bool packed_ = false;  // `numbering` takes them, many at a time
 };
 
 /// The outputs of one block.
