@@ -90,12 +90,7 @@ void Block::number_inside() {
 }
 
 void Block::widen_numbers(std::byte* dst) const {
-  const auto* from = static_cast<const std::uint8_t*>(inside_.indices);
-  const std::int64_t count = inside_.out_row * inside_.end;
-  if (run_.lane_bytes == 4)
-    std::copy_n(from, count, reinterpret_cast<std::int32_t*>(dst));
-  else
-    std::copy_n(from, count, reinterpret_cast<std::int64_t*>(dst));
+  widen(static_cast<const std::uint8_t*>(inside_.indices), inside_.out_row * inside_.end, dst, run_.lane_bytes);
 }
 
 Planes Block::planes_of_two_levels(const std::byte* x) {

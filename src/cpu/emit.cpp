@@ -83,25 +83,33 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
   std::array<Axis::Span, max_rank> spans{};
   for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].irregular();
   const Numbers any = numbers(spans, 0);
-  find_uniform(any.plain);
-  packed_ = numbering_ && size_of(plan.lane_type) == 4;
+  packed_ = numbering_;
   for (int l = 1; l < layout.depth; ++l) {
     const Axis& axis = layout.axes[static_cast<std::size_t>(l)];
     packed_ = packed_ && real_cells(axis) == axis.size;
   }
+  find_uniform(any.plain);
   if (adaptive || any.plain || scale > largest_table) return;
   tabled_ = true;
   for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
 }
 
 void Emitter::find_uniform(bool plain) noexcept {
-  uniform_ = offsets_ && plain && layout_.inner.beside == layout_.inner.y;
-  for (int l = 0; l < layout_.depth; ++l) {
+  bool alike = layout_.inner.beside == layout_.inner.y;
+  sliced_ = packed_;
+  slice_ = layout_.inner.extent;
+  for (int l = layout_.depth - 1; l >= 0; --l) {
     const Axis& axis = layout_.axes[static_cast<std::size_t>(l)];
     const Loop& loop = layout_.levels[static_cast<std::size_t>(l)];
-    uniform_ = uniform_ && loop.beside == loop.y && !axis.irregular() &&
-               (is_inside(axis) || (l >= by_window_ && is_filled(axis)));
+    const bool inside = !axis.irregular() && (is_inside(axis) || (l >= by_window_ && is_filled(axis)));
+    alike = alike && loop.beside == loop.y;
+    plain = plain && inside;
+    if (l == 0) break;
+    sliced_ = sliced_ && inside;
+    slice_ *= axis.out;
   }
+  uniform_ = offsets_ && alike && plain;
+  sliced_ = sliced_ && alike;
 }
 
 bool Emitter::number_inside_by_window() noexcept {
@@ -248,7 +256,7 @@ void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64
     const std::byte* ids = states + plane * static_cast<std::int64_t>(size_of(e.plan_.lane_type));
     if (run && e.uniform_)
       write_run(origin_.beside + begin * layout.levels[0].beside + tile_y() + from, ids, n);
-    else
+    else if (!run || !number_slices(begin, end, from, to, ids))
       each_line(begin, end, from, to, [&](const Line& line) { write_indices(line, ids); });
   }
   scratch.release(mark);
@@ -385,6 +393,28 @@ void Emitter::Block::write_run(std::int64_t to, const std::byte* ids, std::int64
   emitter_->numberer()(ids, n, emitter_->straight_indices(to));
 }
 
+// Whole slices of the outermost level, all of whose windows are numbered alike; says whether they are.
+bool Emitter::Block::number_slices(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
+                                   const std::byte* ids) const {
+  const Emitter& e = *emitter_;
+  const Loop& top = e.layout_.levels[0];
+  if (!e.sliced_ || row_ != e.slice_) return false;
+  const auto number = [&](const auto* all) {
+    if (e.layout_.kept_top && row_ == 1 && top.beside == 1)
+      return e.numbering_->column(all, begin, end, reinterpret_cast<std::int64_t*>(e.indices_) + origin_.beside + begin,
+                                  origin_.place, e.stream_);
+    for (std::int64_t o = begin; o < end; ++o) {
+      auto* const indices = reinterpret_cast<std::int64_t*>(e.indices_) + origin_.beside + o * top.beside + from;
+      const std::int64_t base = origin_.place + e.layout_.axes[0].span(o).first * top.place;
+      if (!e.numbering_->slice(all + (o - begin) * (to - from), from, to - from, indices, base, e.stream_))
+        return false;
+    }
+    return true;
+  };
+  return size_of(e.plan_.lane_type) == 4 ? number(reinterpret_cast<const std::int32_t*>(ids))
+                                         : number(reinterpret_cast<const std::int64_t*>(ids));
+}
+
 void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {
   visit_index_type(emitter_->index_type_, [&]<class Index>(Index) {
     if (size_of(emitter_->plan_.lane_type) == 4)
@@ -435,9 +465,9 @@ void Emitter::Block::number_line(const Line& line, const Id* ids) const {
       // Modulo 2^n, so that few bits need no more.
       for (std::int64_t i = 0; i < (stop - o) * len_; ++i)
         dst[i] = static_cast<Index>(static_cast<std::uint32_t>(from[i]) + static_cast<std::uint32_t>(numbers.base));
-    else if (sizeof(Index) == 8 && sizeof(Id) == 4 && e.packed_ && touching)
+    else if (sizeof(Index) == 8 && e.packed_ && touching)
       for (std::int64_t i = 0; i < (len_ == 1 ? 1 : stop - o); ++i)
-        e.numbering_->run(reinterpret_cast<const std::int32_t*>(from) + i * len_, len_ == 1 ? stop - o : len_,
+        e.numbering_->run(from + i * len_, len_ == 1 ? stop - o : len_,
                           reinterpret_cast<std::int64_t*>(dst) + i * layout.levels[last].beside,
                           numbers.base + i * base_step, e.stream_);
     else if (numbers.plain)

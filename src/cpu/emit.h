@@ -91,7 +91,9 @@ class Emitter {
   static constexpr std::int64_t largest_table = 1024;
   std::array<std::int64_t, largest_table> table_;
   bool tabled_ = false;
-  bool packed_ = false;  // `numbering` takes them, many at a time
+  bool packed_ = false;     // `numbering` takes them, many at a time,
+  bool sliced_ = false;     // or all that an output of the outermost level has: their windows are numbered alike,
+  std::int64_t slice_ = 0;  // and so many
 };
 
 /// The outputs of one block.
@@ -116,6 +118,8 @@ class Emitter::Block {
   void read_cells(const Line& line);
   void find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to);
   void write_indices(const Line& line, const std::byte* ids) const;
+  bool number_slices(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
+                     const std::byte* ids) const;
   void write_run(std::int64_t to, const std::byte* ids, std::int64_t n) const;
   template <class Index, class Id>
   void number_line(const Line& line, const Id* ids) const;

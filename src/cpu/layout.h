@@ -24,6 +24,7 @@ struct Layout {
   std::array<Loop, max_rank> levels{};
   std::array<Axis, max_rank> axes{};
   int depth = 0;
+  bool kept_top = false;  // the outermost level is such a kept axis
   Loop inner;  // extent 1: the lanes run along the innermost level
 };
 

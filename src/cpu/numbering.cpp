@@ -49,6 +49,11 @@ class Numberer {
  private:
   using Pack = hn::Vec<Lanes>;
   static HWY_INLINE Pack load(const std::int32_t* from) { return hn::LoadU(Lanes(), from); }
+  static HWY_INLINE Pack load(const std::int64_t* from) {
+    const hn::RebindToUnsigned<Wide> bits;
+    return hn::BitCast(Lanes(),
+                       hn::TruncateTo(hn::RebindToUnsigned<Lanes>(), hn::BitCast(bits, hn::LoadU(Wide(), from))));
+  }
   template <class Narrow>
   static HWY_INLINE Pack load(const Narrow* from) {
     return hn::PromoteTo(Lanes(), hn::LoadU(hn::Rebind<Narrow, Wide>(), from));
@@ -92,6 +97,26 @@ void number_in(const NumberCall& call) {
   if (call.bytes == 1) as(std::uint8_t{});
   if (call.bytes == 2) as(std::uint16_t{});
   if (call.bytes == 4) as(std::int32_t{});
+  if (call.bytes == 8) as(std::int64_t{});
+}
+
+void widen_in(const std::uint8_t* from, std::int64_t count, void* to, std::int64_t bytes) {
+  const auto as = [&]<class Lane>(Lane) HWY_ATTR {
+    const hn::ScalableTag<Lane> tag;
+    const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
+    auto* const lanes = static_cast<Lane*>(to);
+    const hn::Rebind<std::uint8_t, decltype(tag)> narrow;
+    std::int64_t i = 0;
+    for (; i + L <= count; i += L) {
+      const auto number = hn::LoadU(narrow, from + i);
+      if constexpr (sizeof(Lane) == 4)
+        hn::StoreU(hn::PromoteTo(tag, number), tag, lanes + i);
+      else
+        hn::StoreU(hn::PromoteTo(tag, hn::PromoteTo(Lanes(), number)), tag, lanes + i);
+    }
+    for (; i < count; ++i) lanes[i] = from[i];
+  };
+  bytes == 4 ? as(std::int32_t{}) : as(std::int64_t{});
 }
 
 }  // namespace HWY_NAMESPACE
@@ -101,11 +126,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote {
 HWY_EXPORT(number_in);
+HWY_EXPORT(widen_in);
 
 namespace cpu {
 namespace {
 
 constexpr std::int64_t most_numbers = 1 << 16;
+constexpr std::int64_t most_reach = 1 << 30;  // of cells of a plane
 
 }  // namespace
 
@@ -114,14 +141,18 @@ bool is_filled(const Axis& axis) noexcept {
          (axis.dilation == 1 || axis.interior() == std::pair(std::int64_t{0}, axis.out));
 }
 
+void widen(const std::uint8_t* from, std::int64_t count, void* to, std::int64_t bytes) noexcept {
+  HWY_DYNAMIC_DISPATCH(widen_in)(from, count, to, bytes);
+}
+
 Numbering::Numbering(const Plan::Impl& plan, const Layout& layout) : layout_(layout) {
   if (plan.role != Role::winner || *plan.pooling.indices == IndexKind::offset || layout.depth > 3) return;
   const auto last = static_cast<std::size_t>(layout.depth - 1);
-  top_ = plan.geometry.pooled.size() == 1 ? 1 : 0;
+  const std::size_t top = layout.kept_top ? 1 : 0;
   std::int64_t taps = 1, dense = layout.inner.extent;
   bool side_by_side = layout.inner.extent == 1 || layout.inner.y == 1;
   double reach = static_cast<double>(layout.inner.extent) * static_cast<double>(layout.inner.place);
-  for (std::size_t l = last + 1; l-- > static_cast<std::size_t>(top_);) {
+  for (std::size_t l = last + 1; l-- > top;) {
     const Axis& axis = layout.axes[l];
     const Loop& loop = layout.levels[l];
     if (axis.irregular() || axis.size > most_numbers || !is_filled(axis)) return;
@@ -132,13 +163,14 @@ Numbering::Numbering(const Plan::Impl& plan, const Layout& layout) : layout_(lay
     reach += (extent + 2.0 * static_cast<double>(axis.stride)) * static_cast<double>(loop.place);
     side_by_side = side_by_side && loop.y == dense;
     dense = std::min(most_starts + 1, dense * std::min(axis.out, most_starts + 1));
+    if (side_by_side && dense <= most_starts) top_ = static_cast<int>(l);
   }
   const auto width = [&](std::size_t l) { return l <= last ? layout.axes[last - l].size : 1; };
   const auto weight = [&](std::size_t l) {
     return l <= last ? layout.axes[last - l].dilation * layout.levels[last - l].place : 0;
   };
   const std::int64_t area = layout.depth > 2 ? width(0) * width(1) : width(0);
-  if (taps * area > most_numbers || reach > INT32_MAX) return;  // else quotients are exact, and sums fit their lanes
+  if (taps * area > most_numbers || reach > most_reach) return;  // else quotients are exact, and sums fit their lanes
   applies_ = true;
   call_.bytes = taps > 256 ? 2 : 1;
   call_.scale = static_cast<std::int32_t>(weight(0));
@@ -149,7 +181,7 @@ Numbering::Numbering(const Plan::Impl& plan, const Layout& layout) : layout_(lay
   const bool lines = layout.inner.extent == 1;
   call_.step =
       static_cast<std::int32_t>(lines ? layout.axes[last].stride * layout.levels[last].place : layout.inner.place);
-  if (side_by_side && dense <= most_starts) find_starts(top_, 0);
+  if (top_ <= static_cast<int>(last)) find_starts(top_, 0);
 }
 
 void Numbering::find_starts(int l, std::int64_t start) noexcept {
@@ -175,43 +207,46 @@ void Numbering::operator()(const Piece& piece, const void* offsets, std::int64_t
   call.indices = indices;
   call.base = place;
   call.stream = stream;
-  const Piece all = whole();
-  const bool rows = top > 0 || (piece.begin == all.begin && piece.end == all.end);
-  if (start_count_ == 0 || top != top_ || !rows || piece.tile_begin != all.tile_begin ||
-      piece.tile_end != all.tile_end || piece.len != all.len)
-    return write(top, piece, call);
-  call.count = start_count_;
-  call.starts = starts_.data();
-  HWY_DYNAMIC_DISPATCH(number_in)(call);
+  write(top, piece, call);
 }
 
-void Numbering::run(const std::int32_t* numbers, std::int64_t count, std::int64_t* indices, std::int64_t base,
-                    bool stream) const noexcept {
-  NumberCall call = call_;
-  call.numbers = numbers;
-  call.bytes = 4;
-  call.count = count;
-  call.indices = indices;
-  call.base = base;
-  call.stream = stream;
-  HWY_DYNAMIC_DISPATCH(number_in)(call);
+void Numbering::run(const NumberCall& call) noexcept { HWY_DYNAMIC_DISPATCH(number_in)(call); }
+
+bool Numbering::make_column(std::int64_t begin, NumberCall& call) const noexcept {
+  const std::int64_t step = layout_.levels[0].place;
+  if (step > most_reach / std::max<std::int64_t>(call.count, 1)) return false;
+  call.base += begin * step - layout_.axes[1].low * layout_.levels[1].place;
+  call.step = static_cast<std::int32_t>(step);
+  run(call);
+  return true;
 }
 
 void Numbering::write(int l, const Piece& piece, const NumberCall& outside) const noexcept {
   const int last = layout_.depth - 1;
   const Axis& axis = layout_.axes[static_cast<std::size_t>(l)];
+  const Axis& tail = layout_.axes[static_cast<std::size_t>(last)];
   const Loop& loop = layout_.levels[static_cast<std::size_t>(l)];
   const auto [begin, end] = l == 0      ? std::pair(piece.begin, piece.end)
                             : l == last ? std::pair(piece.tile_begin, piece.tile_end)
                                         : std::pair(std::int64_t{0}, axis.out);
   const bool line = l == last && layout_.inner.extent == 1;
   NumberCall call = outside;
+  if (l == top_ && end - begin == axis.out && (l == last || piece.tile_end - piece.tile_begin == tail.out) &&
+      piece.len == layout_.inner.extent) {
+    call.count = start_count_;
+    call.starts = starts_.data();
+    return run(call);
+  }
+  call.count = end - begin;
+  if (l == 0 && layout_.kept_top && tail.out == 1 && layout_.inner.extent == 1 && loop.y == 1 &&
+      make_column(begin, call))
+    return;
   for (std::int64_t o = begin; o < end; o += line ? end - begin : 1) {
     call.base = outside.base + (o * axis.stride - axis.low) * loop.place;
     call.numbers = static_cast<const char*>(outside.numbers) + (o - begin) * loop.y * call.bytes;
     call.indices = outside.indices + (o - begin) * loop.y;
     call.count = line ? end - begin : piece.len;
-    l == last ? HWY_DYNAMIC_DISPATCH(number_in)(call) : write(l + 1, piece, call);
+    l == last ? run(call) : write(l + 1, piece, call);
   }
 }
 

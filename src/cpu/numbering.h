@@ -16,7 +16,7 @@ bool is_filled(const Axis& axis) noexcept;
 /// start of output i is starts[i], or where there are none i * step.
 struct NumberCall {
   const void* numbers;  // as many as fill a pack may be read behind them
-  int bytes;            // of each: 1, 2 or 4
+  int bytes;            // of each: 1, 2, 4 or 8
   std::int64_t count;
   std::int64_t* indices;
   std::int64_t base;
@@ -51,21 +51,62 @@ class Numbering {
                   int top = 0) const noexcept;
 
   /// Turns the numbers of a few outputs along a line or its lanes, the first of whose windows begins at `base`.
-  void run(const std::int32_t* numbers, std::int64_t count, std::int64_t* indices, std::int64_t base,
-           bool stream) const noexcept;
+  template <class Number>
+  void run(const Number* numbers, std::int64_t count, std::int64_t* indices, std::int64_t base,
+           bool stream) const noexcept {
+    run(call_of(numbers, count, indices, base, stream));
+  }
+  /// The same from output `from` on of all that one of the outermost level has, which lie side by side. It says whether
+  /// it can.
+  template <class Number>
+  bool slice(const Number* numbers, std::int64_t from, std::int64_t count, std::int64_t* indices, std::int64_t base,
+             bool stream) const noexcept {
+    if (top_ > 1) return false;
+    NumberCall call = call_of(numbers, count, indices, base, stream);
+    call.starts = starts_.data() + from;
+    // Those of the first output of the outermost level serve all.
+    if (top_ == 0) call.base += layout_.axes[0].low * layout_.levels[0].place;
+    run(call);
+    return true;
+  }
+
+  /// The same of lines of a kept axis that have one output each.
+  template <class Number>
+  bool column(const Number* numbers, std::int64_t begin, std::int64_t end, std::int64_t* indices, std::int64_t place,
+              bool stream) const noexcept {
+    NumberCall call = call_of(numbers, end - begin, indices, place, stream);
+    return make_column(begin, call);
+  }
 
  private:
+  bool make_column(std::int64_t begin, NumberCall& call) const noexcept;
+  template <class Number>
+  NumberCall call_of(const Number* numbers, std::int64_t count, std::int64_t* indices, std::int64_t base,
+                     bool stream) const noexcept {
+    NumberCall call = call_;
+    call.numbers = numbers;
+    call.bytes = sizeof(Number);
+    call.count = count;
+    call.indices = indices;
+    call.base = base;
+    call.stream = stream;
+    return call;
+  }
+  static void run(const NumberCall& call) noexcept;
   void find_starts(int l, std::int64_t start) noexcept;
   void write(int l, const Piece& piece, const NumberCall& outside) const noexcept;
 
   const Layout& layout_;
   bool applies_ = false;
   NumberCall call_{};
-  // Where the windows of a small plane begin, level `top_` and those inside it.
+  // Where windows begin, of all outputs of level `top_` and of those inside it: of a plane if it is small.
   static constexpr std::int64_t most_starts = 4096;
-  int top_ = 0;
+  int top_ = max_rank;
   std::int64_t start_count_ = 0;
   std::array<std::int32_t, most_starts + 64> starts_;
 };
+
+/// Makes lanes of 4 or 8 bytes of bytes.
+void widen(const std::uint8_t* from, std::int64_t count, void* to, std::int64_t bytes) noexcept;
 
 }  // namespace cenote::cpu
