@@ -66,6 +66,7 @@ class Emitter {
   };
   Numbers numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const;
   double logarithm(double number) const;
+  void find_numbers(std::int64_t count);
   void find_uniform(bool plain) noexcept;
   std::int64_t spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const;
 
@@ -109,7 +110,12 @@ class Emitter::Block {
 
  private:
   friend class Emitter;
-  struct Line;
+  /// Outputs [begin, end) of the innermost level, for one output of each level outside it.
+  struct Line {
+    std::array<std::int64_t, max_rank> o{};
+    std::int64_t begin = 0, end = 0;
+    std::int64_t offset = 0;  // lanes before it in the stage
+  };
   template <class Visit>
   void each_line(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const Visit& visit) const;
   void finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n, std::int64_t y,

@@ -25,7 +25,7 @@ struct Layout {
   std::array<Axis, max_rank> axes{};
   int depth = 0;
   bool kept_top = false;  // the outermost level is such a kept axis
-  Loop inner;  // extent 1: the lanes run along the innermost level
+  Loop inner;             // extent 1: the lanes run along the innermost level
 };
 
 Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const View& beside);
