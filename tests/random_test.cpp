@@ -91,6 +91,11 @@ TEST(UnevenBins, EqualTheReferenceUnderFoldedRows) {
   }
 }
 
+IndexKind any_kind() {
+  return detail::one_of<IndexKind>({IndexKind::offset, IndexKind::offset, IndexKind::plane, IndexKind::plane,
+                                    IndexKind::tensor, IndexKind::tensor_column});
+}
+
 // Planes of lines, or of rows of channels, that one kernel makes: also of lines so long that they come in pieces.
 Case draw_planes(Reducer reducer) {
   using namespace detail;
@@ -118,9 +123,10 @@ Case draw_planes(Reducer reducer) {
     window.padding = Padding{{low, between(0, size - 1)}};
   }
   c.pooling = {.reducer = reducer, .region = window};
-  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(40)) c.pooling.indices = IndexKind::offset;
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(40)) c.pooling.indices = any_kind();
   c.x = c.y = c.indices = Layout::plain(c.shape.size());
   c.y.shift = between(0, 17);
+  c.indices.shift = between(0, 17);
   return c;
 }
 
@@ -138,7 +144,7 @@ Case draw_pairs(Reducer reducer) {
   window.padding = Padding{{between(0, 1), between(0, 2)}, {between(0, 1), between(0, 2)}};
   c.pooling.region = window;
   c.pooling.indices.reset();
-  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(75)) c.pooling.indices = IndexKind::offset;
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(75)) c.pooling.indices = any_kind();
   return c;
 }
 
@@ -256,7 +262,7 @@ Case draw_line(Reducer reducer) {
   window.stride = one_of<std::int64_t>({1, 1, 1, 1, 2, 3});
   window.padding = Padding{{between(0, size - 1), between(0, size - 1)}};
   c.pooling = {.reducer = reducer, .region = window};
-  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(30)) c.pooling.indices = IndexKind::offset;
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(30)) c.pooling.indices = any_kind();
   if (reducer == Reducer::avg && chance(50)) c.pooling.divisor = Divisor::Rule::valid;
   c.x = c.y = c.indices = Layout::plain(c.shape.size());
   c.x.shift = between(0, 17);
@@ -301,7 +307,7 @@ Case draw_small(Reducer reducer) {
         Adaptive{.output = std::vector<std::optional<std::int64_t>>(static_cast<std::size_t>(axes), out)};
   }
   if (accepts(reducer, Type::u8) && (reducer == Reducer::max || reducer == Reducer::min) && chance(50))
-    c.pooling.indices = one_of<IndexKind>({IndexKind::offset, IndexKind::plane, IndexKind::tensor});
+    c.pooling.indices = any_kind();
   if (reducer == Reducer::avg && chance(30)) c.pooling.divisor = Divisor::Rule::valid;
   c.x = c.y = c.indices = Layout::plain(c.shape.size());
   c.x.shift = between(0, 17);

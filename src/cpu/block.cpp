@@ -38,6 +38,7 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   const std::byte* x = run_.x + origin.x * run_.read_bytes;
   beside_ = origin.beside;
   y_ = origin.y;
+  place_ = origin.place;
   params_ = run_.plan.params;
   kernels_ = &run_.kernels;
   staged_ = run_.staged;
@@ -79,6 +80,7 @@ void Block::prepare() {
   inside_.end = inside_.across->out;
   inside_.count = 1;
   inside_.out_row = row_lens_[static_cast<std::size_t>(last_ - 1)];
+  if (run_.plan.role == Role::winner) number_inside();
 }
 
 void Block::make_ring(int l) {
@@ -310,7 +312,8 @@ void Block::level(int l, const std::byte* x, std::byte* dst, std::int64_t plane)
   if (run_.fused_inside && l + 1 == last_) {
     inside_.line.src = x;
     inside_.out.dst = dst;
-    return run_.kernels.planes(inside_);
+    run_.kernels.planes(inside_);
+    return run_.plan.role == Role::winner ? widen_numbers(dst + plane * run_.lane_bytes) : void();
   }
   Ring& ring = rings_[static_cast<std::size_t>(l)];
   const std::int64_t row = row_lens_[static_cast<std::size_t>(l)];

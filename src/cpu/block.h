@@ -134,8 +134,14 @@ class Block {
  private:
   /// This block of `count` planes, which lie as the loop says, by one call.
   void planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside);
+  /// The same of winners whose offsets become indices, a few at a time.
+  void number_planes(const Planes& all, const Loop& beside);
   /// The two innermost levels of one plane; where it goes is up to the caller.
   Planes planes_of_two_levels(const std::byte* x);
+  /// Makes the planes of two levels leave winners, whose values are lanes and whose numbers are bytes, and those bytes
+  /// lanes, too.
+  void number_inside();
+  void widen_numbers(std::byte* dst) const;
   /// Lengths of rows and the memory of rings, for this block's tile.
   void prepare();
   void make_ring(int l);
@@ -224,6 +230,7 @@ class Block {
   bool nan_ = false;                 // some cell of this block may be NaN
   Planes inside_{};                  // where one kernel makes the planes of the two innermost levels
   Axis joined_{};                    // all rows of a plane
+  std::int64_t place_ = 0;           // what winners' numbers of this block begin with
   std::int64_t y_ = 0;               // where the outputs of this block's outer index begin
   Emitter::Block emit_;
 };

@@ -8,6 +8,11 @@
 #include "cpu/transpose.h"
 
 namespace cenote::cpu {
+namespace {
+
+constexpr std::int64_t numbered = 8192;  // offsets that wait to become indices
+
+}  // namespace
 
 void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside) {
   scratch_.reset();
@@ -29,7 +34,64 @@ void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const
   call.divisor = averages ? call.out.count : 0;
   call.number = run_.emitter.numberer();
   call.indices = run_.emitter.straight_indices(first);
-  run_.kernels.planes(call);
+  run_.emitter.numbering() ? number_planes(call, beside) : run_.kernels.planes(call);
+}
+
+void Block::number_planes(const Planes& all, const Loop& beside) {
+  const Numbering& numbering = *run_.emitter.numbering();
+  const std::int64_t offset_bytes = static_cast<std::int64_t>(size_of(numbering.type()));
+  const std::int64_t rows =
+      std::clamp<std::int64_t>(numbered / std::max<std::int64_t>(all.out_row, 1), 1, end_ - begin_);
+  const std::int64_t row = (tile_end_ - tile_begin_) * len_, one = (rows - 1) * all.out_row + row;
+  // Several planes at a time where they follow each other.
+  const std::int64_t planes = rows == end_ - begin_ && all.out_row == row && all.out_plane == one
+                                  ? std::max<std::int64_t>(1, numbered / one)
+                                  : 1;
+  const bool stream = run_.emitter.streams();
+  Planes call = all;
+  call.index_size = offset_bytes;
+  call.indices = scratch_.take((std::min(planes, all.count) * one + 64) * offset_bytes);
+  // Kernels would write offsets past the caches as well.
+  call.out.stream = false;
+  for (std::int64_t p = 0; p < all.count; p += planes) {
+    call.count = std::min(planes, all.count - p);
+    for (std::int64_t o = begin_; o < end_; o += rows) {
+      const std::int64_t at = p * all.out_plane + (o - begin_) * all.out_row;
+      call.begin = o;
+      call.end = std::min(end_, o + rows);
+      call.line.src = static_cast<const std::byte*>(all.line.src) + p * all.step * run_.read_bytes;
+      call.out.dst = static_cast<std::byte*>(all.out.dst) + at * all.out_size;
+      run_.kernels.planes(call);
+      for (std::int64_t i = 0; i < call.count; ++i)
+        numbering({call.begin, call.end, tile_begin_, tile_end_, len_},
+                  static_cast<std::byte*>(call.indices) + i * one * offset_bytes,
+                  static_cast<std::int64_t*>(all.indices) + at + i * one, place_ + (p + i) * beside.place, stream);
+    }
+  }
+}
+
+void Block::number_inside() {
+  const Plan::Impl& plan = run_.plan;
+  const std::int64_t plane = inside_.line.dst_plane;
+  inside_.out = Finish{static_cast<std::byte*>(inside_.ring) + run_.kernels.parts * plane * run_.lane_bytes,
+                       plane,
+                       0,
+                       nullptr,
+                       *plan.count,
+                       nullptr,
+                       nullptr,
+                       false,
+                       params_};
+  inside_.out_size = run_.lane_bytes;
+  inside_.finish = kernels(plan.lane_type, plan.pooling.reducer, plan.role).finish;
+  inside_.direct = plan.type == plan.lane_type;
+  inside_.number = run_.emitter.numberer(Type::u8);
+  inside_.index_size = 1;
+  inside_.indices = scratch_.take(inside_.out_row * inside_.end + 64);
+}
+
+void Block::widen_numbers(std::byte* dst) const {
+  widen(static_cast<const std::uint8_t*>(inside_.indices), inside_.out_row * inside_.end, dst, run_.lane_bytes);
 }
 
 Planes Block::planes_of_two_levels(const std::byte* x) {
@@ -43,7 +105,7 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   call.line.fold_step = across.dilation * loop(last_ - 1).x;
   call.swept = run_.swept;
   call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
-  call.index_size = static_cast<std::int64_t>(size_of(run_.plan.index_type.value_or(Type::u8)));
+  call.index_size = run_.emitter.index_size();
   // Neighbouring sweeps repeat a window's length of work.
   const std::int64_t most_pieces = std::max<std::int64_t>(4, swept_together_ / plane_piece);
   call.piece = work_      ? std::clamp<std::int64_t>(along.size / 256, 1, most_pieces) * plane_piece

@@ -1,4 +1,4 @@
-// The way out of the kernels: divisors, types, strides of the result, and the numbering of winners.
+// The way out of the kernels: divisors, types, strides of the result.
 #include "cpu/emit.h"
 
 #include <hwy/cache_control.h>
@@ -7,19 +7,10 @@
 #include <cmath>
 
 #include "core/copy.h"
-#include "cpu/index_type.h"
 #include "cpu/scratch.h"
 
 namespace cenote::cpu {
 namespace {
-
-/// Winners' numbers that are indices as they are.
-template <class Number, class Index>
-void write_numbers(const void* numbers, std::int64_t count, void* indices) {
-  const auto* from = static_cast<const Number*>(numbers);
-  auto* to = static_cast<Index*>(indices);
-  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Index>(from[i]);
-}
 
 bool writes_directly(const Plan::Impl& plan) {
   return plan.lane_type == plan.output_type || is_keyed(plan) ||
@@ -51,20 +42,16 @@ double logarithm(double number) {
 
 }  // namespace
 
-/// Outputs [begin, end) of the innermost level, for one output of each level outside it.
-struct Emitter::Block::Line {
-  std::array<std::int64_t, max_rank> o{};
-  std::int64_t begin = 0, end = 0;
-  std::int64_t offset = 0;  // lanes before it in the stage
-};
-
-Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream)
+Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream,
+                 const Numbering* numbering)
     : plan_(plan),
       layout_(layout),
       y_(static_cast<std::byte*>(operands.y.data)),
       second_(static_cast<std::byte*>(operands.second)),
       indices_(static_cast<std::byte*>(operands.indices.data)),
       cells_(static_cast<const std::byte*>(operands.cells.data)),
+      numbering_(numbering && numbering->applies() ? numbering : nullptr),
+      index_type_(operands.indices.type),
       finish_type_(writes_directly(plan) ? plan.output_type : plan.lane_type),
       stream_(stream) {
   if (!kernels(finish_type_, reducer, plan.role).finish) finish_type_ = plan.lane_type;
@@ -75,30 +62,15 @@ Emitter::Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& o
     if (plan.index_type) scale *= real_cells(layout.axes[static_cast<std::size_t>(l)]);
   }
   if (!plan.index_type) return;
-  offsets_ = *plan.pooling.indices == IndexKind::offset;
-  bool adaptive = false;
-  std::array<Axis::Span, max_rank> spans{};
-  for (int l = 0; l < layout.depth; ++l) adaptive = adaptive || layout.axes[static_cast<std::size_t>(l)].irregular();
-  const Numbers any = numbers(spans, 0);
-  uniform_ = offsets_ && any.plain && layout.inner.beside == layout.inner.y;
-  for (int l = 0; l < layout.depth; ++l) {
-    const Axis& axis = layout.axes[static_cast<std::size_t>(l)];
-    const Loop& loop = layout.levels[static_cast<std::size_t>(l)];
-    uniform_ = uniform_ && loop.beside == loop.y && !axis.irregular() &&
-               axis.interior() == std::pair(std::int64_t{0}, axis.out);
-  }
-  if (adaptive || any.plain || scale > largest_table) return;
-  tabled_ = true;
-  for (std::int64_t id = 0; id < scale; ++id) table_[static_cast<std::size_t>(id)] = spread(id, any.weight);
+  offsets_ = operands.as_offsets || *plan.pooling.indices == IndexKind::offset;
+  find_numbers(scale);
 }
 
 bool Emitter::is_straight() const noexcept {
   const Loop& last = layout_.levels[static_cast<std::size_t>(layout_.depth - 1)];
   if (plan_.role == Role::winner) {
     // Indices lie as y does, and are numbers within windows, none of which is empty along the last level.
-    const Axis& axis = layout_.axes[static_cast<std::size_t>(layout_.depth - 1)];
-    bool plain = offsets_ && axis.low < axis.size && (axis.out - 1) * axis.stride - axis.low < axis.n &&
-                 (axis.dilation == 1 || axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out));
+    bool plain = (offsets_ || numbering_) && is_filled(layout_.axes[static_cast<std::size_t>(layout_.depth - 1)]);
     const auto look_at = [&](const Loop& loop) { plain = plain && loop.beside == loop.y; };
     if (layout_.inner.extent > 1) look_at(layout_.inner);
     for (int l = 0; l < layout_.depth; ++l) look_at(layout_.levels[static_cast<std::size_t>(l)]);
@@ -124,17 +96,7 @@ Finish Emitter::straight(std::byte* states, std::int64_t y) const noexcept {
 }
 
 void* Emitter::straight_indices(std::int64_t y) const noexcept {
-  return plan_.role == Role::winner ? indices_ + y * static_cast<std::int64_t>(size_of(*plan_.index_type)) : nullptr;
-}
-
-auto Emitter::numberer() const noexcept -> void (*)(const void*, std::int64_t, void*) {
-  if (plan_.role != Role::winner) return nullptr;
-  void (*result)(const void*, std::int64_t, void*) = nullptr;
-  visit_index_type(*plan_.index_type, [&]<class Index>(Index) {
-    const bool narrow = size_of(plan_.lane_type) == 4;
-    result = narrow ? write_numbers<std::int32_t, Index> : write_numbers<std::int64_t, Index>;
-  });
-  return result;
+  return plan_.role == Role::winner ? indices_ + y * static_cast<std::int64_t>(size_of(index_type_)) : nullptr;
 }
 
 void Emitter::flush() noexcept { hwy::FlushStream(); }
@@ -216,7 +178,7 @@ void Emitter::Block::operator()(std::int64_t begin, std::int64_t end, std::int64
     const std::byte* ids = states + plane * static_cast<std::int64_t>(size_of(e.plan_.lane_type));
     if (run && e.uniform_)
       write_run(origin_.beside + begin * layout.levels[0].beside + tile_y() + from, ids, n);
-    else
+    else if (!run || !number_slices(begin, end, from, to, ids))
       each_line(begin, end, from, to, [&](const Line& line) { write_indices(line, ids); });
   }
   scratch.release(mark);
@@ -346,98 +308,6 @@ void Emitter::Block::count_cells(const Line& line, const Line& before) {
     counts = std::fill_n(counts, (stop - o) * len_, count(o));
     o = stop;
   }
-}
-
-// Numbers that are indices as they are, side by side.
-void Emitter::Block::write_run(std::int64_t to, const std::byte* ids, std::int64_t n) const {
-  emitter_->numberer()(ids, n, emitter_->straight_indices(to));
-}
-
-void Emitter::Block::write_indices(const Line& line, const std::byte* ids) const {
-  visit_index_type(*emitter_->plan_.index_type, [&]<class Index>(Index) {
-    if (size_of(emitter_->plan_.lane_type) == 4)
-      number_line<Index>(line, reinterpret_cast<const std::int32_t*>(ids));
-    else
-      number_line<Index>(line, reinterpret_cast<const std::int64_t*>(ids));
-  });
-}
-
-// Turns winners' numbers into indices: what the window begins with, and what each step along a level adds.
-template <class Index, class Id>
-void Emitter::Block::number_line(const Line& line, const Id* ids) const {
-  const Emitter& e = *emitter_;
-  const Layout& layout = e.layout_;
-  const auto last = static_cast<std::size_t>(layout.depth - 1);
-  const Axis& axis = layout.axes[last];
-  const bool offset = e.offsets_;
-  std::array<Axis::Span, max_rank> spans;
-  std::int64_t to = origin_.beside;
-  for (std::size_t l = 0; l < last; ++l) {
-    spans[l] = layout.axes[l].span(line.o[l]);
-    to += line.o[l] * layout.levels[l].beside;
-  }
-  const auto [inside, outside] = axis.interior();
-  for (std::int64_t o = line.begin; o < line.end;) {
-    spans[last] = axis.span(o);
-    const Numbers numbers = e.numbers(spans, origin_.place);
-    const bool together = o >= inside && o < outside;
-    const std::int64_t stop = together ? std::min(outside, line.end) : o + 1;
-    const std::int64_t base_step = offset ? 0 : axis.stride * layout.levels[last].place;
-    const std::int64_t c_step = offset ? 0 : layout.inner.place;
-    Index* dst = reinterpret_cast<Index*>(e.indices_) + to + o * layout.levels[last].beside;
-    const Id* from = ids + line.offset + (o - line.begin) * len_;
-    const bool touching =
-        sizeof(Index) <= 4 && layout.levels[last].beside == len_ && (len_ == 1 || layout.inner.beside == 1);
-    const auto write = [&](const auto& number) {
-      for (std::int64_t i = 0; i < stop - o; ++i)
-        for (std::int64_t c = 0; c < len_; ++c)
-          dst[i * layout.levels[last].beside + c * layout.inner.beside] =
-              static_cast<Index>(number(from[i * len_ + c]) + i * base_step + c * c_step);
-    };
-    if (numbers.empty)
-      for (std::int64_t i = 0; i < stop - o; ++i)
-        for (std::int64_t c = 0; c < len_; ++c)
-          dst[i * layout.levels[last].beside + c * layout.inner.beside] = static_cast<Index>(offset ? 0 : -1);
-    else if (numbers.plain && c_step == 0 && base_step == 0 && touching)
-      // Modulo 2^n, so that few bits need no more.
-      for (std::int64_t i = 0; i < (stop - o) * len_; ++i)
-        dst[i] = static_cast<Index>(static_cast<std::uint32_t>(from[i]) + static_cast<std::uint32_t>(numbers.base));
-    else if (numbers.plain)
-      write([&](Id id) { return numbers.base + id; });
-    else if (e.tabled_)
-      write([&](Id id) { return numbers.base + e.table_[static_cast<std::size_t>(id)]; });
-    else
-      write([&](Id id) { return numbers.base + e.spread(id, numbers.weight); });
-    o = stop;
-  }
-}
-
-Emitter::Numbers Emitter::numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const {
-  Numbers result{offsets_ ? 0 : place, false, offsets_, {}};
-  std::int64_t taps = 1;
-  for (int l = layout_.depth - 1; l >= 0; --l) {
-    const auto i = static_cast<std::size_t>(l);
-    const Axis& axis = layout_.axes[i];
-    const std::int64_t width = axis.irregular() ? spans[i].count : axis.size;
-    result.empty = result.empty || spans[i].count == 0;
-    result.weight[i] = offsets_ ? taps : axis.dilation * layout_.levels[i].place;
-    result.base += offsets_ ? spans[i].tap * taps : spans[i].first * layout_.levels[i].place;
-    result.plain = result.plain && (l == 0 || width == real_cells(axis));
-    if (offsets_) taps *= width;
-  }
-  return result;
-}
-
-// The digits of a winner's number, each times its weight.
-std::int64_t Emitter::spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const {
-  std::int64_t sum = 0;
-  for (int l = layout_.depth - 1; l >= 0; --l) {
-    const auto i = static_cast<std::size_t>(l);
-    const std::int64_t radix = real_cells(layout_.axes[i]);
-    sum += id % radix * weight[i];
-    id /= radix;
-  }
-  return sum;
 }
 
 }  // namespace cenote::cpu

@@ -7,6 +7,7 @@
 #include "cpu/execute.h"
 #include "cpu/kernels.h"
 #include "cpu/layout.h"
+#include "cpu/numbering.h"
 
 namespace cenote::cpu {
 
@@ -27,7 +28,8 @@ class Emitter {
  public:
   class Block;
 
-  Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream);
+  Emitter(const Plan::Impl& plan, const Layout& layout, const Operands& operands, Reducer reducer, bool stream,
+          const Numbering* numbering);
 
   Block block(const Origin& origin, std::int64_t len, std::int64_t tile_begin, std::int64_t tile_end,
               std::int64_t row) const;
@@ -38,9 +40,17 @@ class Emitter {
   /// The call that turns states into the outputs from y on; how many is up to the caller.
   Finish straight(std::byte* states, std::int64_t y) const noexcept;
   void (*finisher() const noexcept)(const Finish&) { return kernels_.finish; }
-  /// The same for winners: where indices from y on go, and what turns numbers within windows into them.
+  /// The same for winners: where indices from y on go, and what turns numbers within windows into those, or into the
+  /// offsets that `numbering` wants, if there is one.
   void* straight_indices(std::int64_t y) const noexcept;
-  void (*numberer() const noexcept)(const void* numbers, std::int64_t count, void* indices);
+  using Numberer = void (*)(const void* numbers, std::int64_t count, void* indices);
+  Numberer numberer() const noexcept;
+  Numberer numberer(Type to) const noexcept;
+  /// From now on, numbers of the two innermost levels are those within windows, as bytes; says whether they can be.
+  bool number_inside_by_window() noexcept;
+  const Numbering* numbering() const noexcept { return numbering_; }
+  std::int64_t index_size() const noexcept { return static_cast<std::int64_t>(size_of(index_type_)); }
+  bool streams() const noexcept { return stream_; }
   /// What lies beside the outputs of a cotangent.
   const std::byte* cells() const noexcept { return cells_; }
   /// Makes streamed stores visible to other threads.
@@ -54,6 +64,8 @@ class Emitter {
     std::array<std::int64_t, max_rank> weight;
   };
   Numbers numbers(const std::array<Axis::Span, max_rank>& spans, std::int64_t place) const;
+  void find_numbers(std::int64_t count);
+  void find_uniform(bool plain) noexcept;
   std::int64_t spread(std::int64_t id, const std::array<std::int64_t, max_rank>& weight) const;
 
   const Plan::Impl& plan_;
@@ -62,16 +74,22 @@ class Emitter {
   std::byte* second_;
   std::byte* indices_;
   const std::byte* cells_;
+  const Numbering* numbering_;
+  Type index_type_;
   Kernels kernels_;   // of the type that finish() writes
   Type finish_type_;  // that type: the output's, or the lane type where they differ
   bool stream_;
   std::array<std::int64_t, max_rank> scales_{};
   bool offsets_ = false;
-  bool uniform_ = false;  // a winner's number is its offset in every window, and indices lie as y does
+  int by_window_ = max_rank;  // levels from this on number their cells by window, the others their real cells
+  bool uniform_ = false;      // a winner's number is its offset in every window, and indices lie as y does
   // spread() of every number, where it is the same for all windows and they have few cells
   static constexpr std::int64_t largest_table = 1024;
   std::array<std::int64_t, largest_table> table_;
   bool tabled_ = false;
+  bool packed_ = false;     // `numbering` takes them, many at a time,
+  bool sliced_ = false;     // or all that an output of the outermost level has: their windows are numbered alike,
+  std::int64_t slice_ = 0;  // and so many
 };
 
 /// The outputs of one block.
@@ -87,7 +105,12 @@ class Emitter::Block {
 
  private:
   friend class Emitter;
-  struct Line;
+  /// Outputs [begin, end) of the innermost level, for one output of each level outside it.
+  struct Line {
+    std::array<std::int64_t, max_rank> o{};
+    std::int64_t begin = 0, end = 0;
+    std::int64_t offset = 0;  // lanes before it in the stage
+  };
   template <class Visit>
   void each_line(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to, const Visit& visit) const;
   void finish(const std::byte* states, std::int64_t plane, std::int64_t first, std::int64_t n, std::int64_t y,
@@ -96,6 +119,8 @@ class Emitter::Block {
   void read_cells(const Line& line);
   void find_counts(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to);
   void write_indices(const Line& line, const std::byte* ids) const;
+  bool number_slices(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
+                     const std::byte* ids) const;
   void write_run(std::int64_t to, const std::byte* ids, std::int64_t n) const;
   template <class Index, class Id>
   void number_line(const Line& line, const Id* ids) const;

@@ -146,7 +146,7 @@ void cut(Run& run) {
 }
 
 bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& layout, const Operands& operands,
-                std::int64_t tile, bool stream, bool alone) {
+                const Numbering* numbering, std::int64_t tile, bool stream, bool alone) {
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;
@@ -163,7 +163,7 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
           static_cast<const std::byte*>(operands.x.data),
           kernels(read, reducer, plan.role),
           kernels(plan.lane_type, Reducer::sum, Role::value),
-          Emitter(plan, layout, operands, reducer, stream),
+          Emitter(plan, layout, operands, reducer, stream, numbering),
           tile,
           alone,
           static_cast<std::int64_t>(size_of(plan.lane_type)),
@@ -186,10 +186,13 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   if (!run.kernels.join) run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
   run.swept = is_swept(run);
   run.fused = run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
-  run.fused_inside = layout.depth > 2 && plan.role == Role::value && makes_planes(run);
+  run.fused_inside =
+      layout.depth > 2 && makes_planes(run) &&
+      (plan.role == Role::value || (plan.role == Role::winner && plan.count && run.emitter.number_inside_by_window()));
   const Axis& top = layout.axes[0];
-  run.ends_with_planes = run.fused_inside && layout.depth == 3 && run.emitter.is_straight() && !top.irregular() &&
-                         top.dilation == 1 && top.size <= most_folded && !run.rules.sweeps(top, false);
+  run.ends_with_planes = run.fused_inside && plan.role == Role::value && layout.depth == 3 &&
+                         run.emitter.is_straight() && !top.irregular() && top.dilation == 1 &&
+                         top.size <= most_folded && !run.rules.sweeps(top, false);
   run.deep = run.ends_with_planes && is_deep(run);
   run.joined = run.fused && !run.swept && joins_rows(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
@@ -241,11 +244,12 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   if (element_count(operands.y.shape) == 0) return true;
   const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
   const Layout layout = make_layout(plan, operands.x, operands.y, beside);
-  const Woven woven(plan, layout, operands);
+  const Numbering numbering(plan, layout);
+  const bool stream = plan.bytes > last_level_cache() / 8 * 7;
+  const Woven woven(plan, layout, operands, numbering, stream);
   if (!woven.applies())
     return each_phase(plan, plan.algorithm, layout, operands, [&](const Layout& part, const Operands& parts) {
-      return run_layout(plan, plan.algorithm, part, parts, plan.algorithm.tile, plan.bytes > last_level_cache() / 8 * 7,
-                        false);
+      return run_layout(plan, plan.algorithm, part, parts, &numbering, plan.algorithm.tile, stream, false);
     });
   SweepRules rules = plan.algorithm;
   rules.along_lines = false;
@@ -254,7 +258,7 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
     for (std::int64_t i = task; i < (tasks == 1 ? woven.groups() : task + 1); ++i)
       woven(i, [&](const Layout& turned, const Operands& group) {
         each_phase(plan, rules, turned, group, [&](const Layout& part, const Operands& parts) {
-          return run_layout(plan, rules, part, parts, 0, false, true);
+          return run_layout(plan, rules, part, parts, nullptr, 0, false, true);
         });
       });
   });

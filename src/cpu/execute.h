@@ -11,7 +11,8 @@ namespace cenote::cpu {
 struct Operands {
   View x;
   MutableView y;
-  MutableView indices{};     // winner: where the winners' numbers go
+  MutableView indices{};     // winner: where the winners' numbers go,
+  bool as_offsets = false;   // as offsets, whatever the plan wants
   std::int64_t x_plane = 0;  // tangent, cotangent, follower: elements from the first number of a cell to its second
   void* second = nullptr;    // states: the array of second numbers, laid out as y
   View cells{};              // cotangent: the cells that the elements of y belong to

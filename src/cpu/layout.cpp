@@ -63,7 +63,8 @@ void push_level(Layout& layout, const Axis& axis, const Loop& loop, bool may_mer
     std::int64_t bound = 0;
     const bool fits =
         !__builtin_mul_overflow(before.n + before.size + before.stride + before.low + before.high, axis.n, &bound);
-    if (fits && before.dilation == 1 && !before.irregular() && outside.x == loop.x * axis.n) {
+    if (fits && before.dilation == 1 && !before.irregular() && outside.x == loop.x * axis.n &&
+        outside.place == loop.place * axis.n) {
       before = Axis{before.n * axis.n,
                     before.size * axis.n,
                     before.stride * axis.n,
@@ -105,7 +106,8 @@ Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, 
     const bool pooled = level < plan.geometry.pooled.size() && plan.geometry.pooled[level] == i;
     Loop loop{plan.geometry.kept_shape[i], x.strides[i], y.strides[i], beside.data ? beside.strides[i] : 0, place[i]};
     if (pooled)
-      push_level(layout, plan.geometry.axes[static_cast<std::size_t>(level++)], loop, plan.role == Role::value);
+      push_level(layout, plan.geometry.axes[static_cast<std::size_t>(level++)], loop,
+                 plan.role == Role::value || winner);
     else
       push_kept(layout, loop);
   }
@@ -118,6 +120,7 @@ Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, 
     layout.levels[0] = rows;
     layout.axes[0] = Axis{rows.extent, 1, 1, 1, 0, 0, rows.extent, false};
     layout.depth = 2;
+    layout.kept_top = true;
   }
   return layout;
 }

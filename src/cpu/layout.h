@@ -24,7 +24,8 @@ struct Layout {
   std::array<Loop, max_rank> levels{};
   std::array<Axis, max_rank> axes{};
   int depth = 0;
-  Loop inner;  // extent 1: the lanes run along the innermost level
+  bool kept_top = false;  // the outermost level is such a kept axis
+  Loop inner;             // extent 1: the lanes run along the innermost level
 };
 
 Layout make_layout(const Plan::Impl& plan, const View& x, const MutableView& y, const View& beside);

@@ -14,8 +14,9 @@ Scratch& woven_scratch() {
 
 }  // namespace
 
-Woven::Woven(const Plan::Impl& plan, const Layout& layout, const Operands& operands)
-    : plan_(plan), layout_(layout), operands_(operands) {
+Woven::Woven(const Plan::Impl& plan, const Layout& layout, const Operands& operands, const Numbering& numbering,
+             bool stream)
+    : plan_(plan), layout_(layout), operands_(operands), numbering_(numbering), stream_(stream) {
   if ((plan.role != Role::value && plan.role != Role::winner) || layout.inner.extent > 1) return;
   if (!plan.algorithm.weaves()) return;
   // Of lines alone, those of a kept axis.
@@ -35,9 +36,9 @@ Woven::Woven(const Plan::Impl& plan, const Layout& layout, const Operands& opera
     if (__builtin_mul_overflow(cells_, axis.n, &cells_) || __builtin_mul_overflow(outputs_, axis.out, &outputs_))
       return;
   }
-  if (beside.place != 0) return;
-  for (int i = 0; i < layout.outer_count; ++i)
-    if (layout.outer[static_cast<std::size_t>(i)].place != 0) return;
+  bool within = beside.place == 0;
+  for (int i = 0; i < layout.outer_count; ++i) within = within && layout.outer[static_cast<std::size_t>(i)].place == 0;
+  if (!within && !numbering.applies()) return;
   if (cells_ == 0 || std::max(cells_, outputs_) > largest_woven / least_woven) return;
   for (int i = 0; i < outer_count(); ++i) outers_ *= layout.outer[static_cast<std::size_t>(i)].extent;
   const std::int64_t most = std::clamp(woven_bytes / bytes / cells_ / least * least, least, most_woven / bytes);
@@ -68,9 +69,12 @@ Woven::Group Woven::begin(std::int64_t i) const {
             x, planes, planes * beside().x, 0);
   group.operands.x.data = x;
   group.operands.y.data = scratch.take(outputs_ * planes * y_bytes);
-  if (plan_.index_type)
+  if (plan_.index_type) {
+    group.operands.as_offsets = numbering_.applies();
+    group.operands.indices.type = numbering_.applies() ? numbering_.type() : *plan_.index_type;
     group.operands.indices.data =
-        scratch.take(outputs_ * planes * static_cast<std::int64_t>(size_of(*plan_.index_type)));
+        scratch.take(outputs_ * planes * static_cast<std::int64_t>(size_of(group.operands.indices.type)));
+  }
   group.layout = layout_;
   group.layout.outer_count = 0;
   group.layout.inner = {planes, 1, 1, 1, 0};
@@ -95,8 +99,21 @@ void Woven::end(const Group& group) const {
               apart, 0, group.planes * apart);
   };
   back(group.operands.y, operands_.y, group.origin.y, beside().y, plan_.output_type);
-  if (plan_.index_type)
+  if (numbering_.applies()) {
+    // Offsets first, of which a plane is side by side then.
+    const Type type = group.operands.indices.type;
+    const auto bytes = static_cast<std::int64_t>(size_of(type));
+    MutableView offsets;
+    offsets.data = woven_scratch().take(group.planes * outputs_ * bytes);
+    back(group.operands.indices, offsets, 0, outputs_, type);
+    auto* const to = static_cast<std::int64_t*>(operands_.indices.data) + group.origin.beside;
+    for (std::int64_t i = 0; i < group.planes; ++i)
+      numbering_(numbering_.whole(), static_cast<std::byte*>(offsets.data) + i * outputs_ * bytes,
+                 to + i * beside().beside, group.origin.place + i * beside().place, stream_, lines_ ? 1 : 0);
+    if (stream_) Emitter::flush();
+  } else if (plan_.index_type) {
     back(group.operands.indices, operands_.indices, group.origin.beside, beside().beside, *plan_.index_type);
+  }
   woven_scratch().trim();
 }
 

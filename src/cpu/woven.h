@@ -6,13 +6,15 @@
 #include "cpu/block.h"
 #include "cpu/execute.h"
 #include "cpu/layout.h"
+#include "cpu/numbering.h"
 
 namespace cenote::cpu {
 
 /// The planes of a layout, in groups. What is referred to must outlive it.
 class Woven {
  public:
-  Woven(const Plan::Impl& plan, const Layout& layout, const Operands& operands);
+  Woven(const Plan::Impl& plan, const Layout& layout, const Operands& operands, const Numbering& numbering,
+        bool stream);
 
   /// Whether planes are better turned, and memory suits.
   bool applies() const noexcept { return groups_.count > 0; }
@@ -43,6 +45,8 @@ class Woven {
   const Plan::Impl& plan_;
   const Layout& layout_;
   const Operands& operands_;
+  const Numbering& numbering_;
+  bool stream_;
   std::int64_t cells_ = 1, outputs_ = 1, outers_ = 1;  // of a plane; how often there are such groups
   Pieces groups_;
   bool lines_ = false;
