@@ -186,47 +186,68 @@ class Sums {
                  std::int64_t stop, A* sums) const {
     const std::size_t last = router_.depth() - 1;
     const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
+    if (runs_.lanes && tabled_ && lanes.outputs >= WinnerRuns::group / 2)
+      return join_lanes<Offset>(row, base, size, first, stop, sums);
+    std::array<A, WinnerRuns::most> values;
+    for (std::int64_t c = 0; c < lanes.outputs; c += WinnerRuns::most) {
+      const std::int64_t n = std::min<std::int64_t>(WinnerRuns::most, lanes.outputs - c);
+      for (o[last] = first; o[last] < stop; ++o[last]) {
+        if (router_.empty(last, o[last])) continue;
+        const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step +
+                              o[last] * level.offset_step + c * lanes.offset_step;
+        const std::int64_t window = base + router_.start(last, o[last]) * steps_[last] + c;
+        read(row.output_step + o[last] * level.output_step + c * lanes.output_step, lanes.output_step, n,
+             values.data());
+        for (std::int64_t i = 0; i < n; ++i)
+          add(window + i + far(o, offsets[i * lanes.offset_step]), size, values[static_cast<std::size_t>(i)], sums);
+      }
+    }
+  }
+  // The same where neighbours often have one winner, and are sent to it together.
+  template <class Offset>
+  void join_lanes(const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first, std::int64_t stop,
+                  A* sums) const {
+    const std::size_t last = router_.depth() - 1;
+    const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
     const Axis& axis = router_.axis(last);
-    const bool joins = runs_.lanes && tabled_ && lanes.outputs >= WinnerRuns::group / 2;
-    constexpr std::int64_t most = WinnerRuns::most, group = WinnerRuns::group;
-    std::array<A, most> values, open;
-    std::array<A, most + group> joined;
-    std::array<std::int32_t, most + group> ends;
-    std::array<std::array<Offset, most>, 2> copies;
+    constexpr std::int64_t most = LaneRuns::most, group = WinnerRuns::group;
+    std::array<A, most * group> values;
+    std::array<Offset, most * group> numbers;
+    std::array<A, most * group + group> joined;
+    std::array<std::int32_t, most * group + group> ends;
     for (std::int64_t c = 0; c < lanes.outputs; c += most) {
       const std::int64_t n = std::min<std::int64_t>(most, lanes.outputs - c);
-      const bool whole = n % group == 0, direct = whole && lanes.offset_step == 1;
-      const auto offsets_of = [&](std::int64_t w) {
-        const auto* from =
-            static_cast<const Offset*>(offsets_.data) + row.offset_step + w * level.offset_step + c * lanes.offset_step;
-        if (direct) return from;
-        Offset* copy = copies[static_cast<std::size_t>(w % 2)].data();
-        for (std::int64_t i = 0; i < n; ++i) copy[i] = from[i * lanes.offset_step];
-        return static_cast<const Offset*>(copy);
-      };
-      open.fill(A{0});
-      const Offset* next = first < stop ? offsets_of(first) : nullptr;
-      for (o[last] = first; o[last] < stop; ++o[last]) {
-        const Offset* offsets = next;
-        const bool more = o[last] + 1 < stop;
-        if (more) next = offsets_of(o[last] + 1);
-        if (router_.empty(last, o[last])) continue;
-        const std::int64_t window = base + router_.start(last, o[last]) * steps_[last] + c;
-        const std::int64_t at = row.output_step + o[last] * level.output_step + c * lanes.output_step;
+      const bool whole = n % group == 0;
+      for (std::int64_t w = first, count; w < stop; w += count) {
+        count = std::min(stop - w, group - w % group);
+        const std::int64_t at = row.output_step + w * level.output_step + c * lanes.output_step;
         const A* gy = static_cast<const A*>(gy_.data) + at;
+        const auto* offsets =
+            static_cast<const Offset*>(offsets_.data) + row.offset_step + w * level.offset_step + c * lanes.offset_step;
+        std::int64_t gy_step = level.output_step, offset_step = level.offset_step;
         if (!whole || gy_.type != type_of<A> || lanes.output_step != 1) {
-          read(at, lanes.output_step, n, values.data());
+          for (std::int64_t i = 0; i < count; ++i)
+            read(at + i * gy_step, lanes.output_step, n, values.data() + i * most);
           gy = values.data();
+          gy_step = most;
         }
-        if (joins) {
-          const bool continues = more && (o[last] + 1) % group != 0;
-          const std::int64_t runs = runs_.lanes({gy, offsets, continues ? next : nullptr, n, width_, axis.stride,
-                                                 open.data(), joined.data(), ends.data()});
-          for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
-            add(window + ends[r] + distances_[static_cast<std::int64_t>(offsets[ends[r]])], size, joined[r], sums);
-          continue;
+        if (!whole || lanes.offset_step != 1) {
+          for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t k = 0; k < n; ++k)
+              numbers[static_cast<std::size_t>(i * most + k)] = offsets[i * offset_step + k * lanes.offset_step];
+          offsets = numbers.data();
+          offset_step = most;
         }
-        for (std::int64_t i = 0; i < n; ++i) add(window + i + far(o, offsets[i]), size, gy[i], sums);
+        const std::int64_t runs =
+            runs_.lanes({gy, offsets, gy_step, offset_step, count, n, width_, axis.stride, joined.data(), ends.data()});
+        const std::int64_t start = base + (w * axis.stride - axis.low) * steps_[last] + c;
+        const std::int64_t apart = axis.stride * steps_[last];
+        for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r) {
+          const auto end = static_cast<std::uint32_t>(ends[r]);
+          const std::int64_t i = end / most, lane = end % most;
+          add(start + i * apart + lane + distances_[static_cast<std::int64_t>(offsets[i * offset_step + lane])], size,
+              joined[r], sums);
+        }
       }
     }
   }

@@ -185,28 +185,33 @@ std::int64_t winner_runs(const WinnerRuns& call) {
 
 template <class A, class O>
 std::int64_t lane_runs(const cpu::LaneRuns& call) {
-  const std::int64_t count = call.count;
+  constexpr int L = Group<A>::lanes;
+  const std::int64_t count = call.count, outputs = call.outputs;
   const Continued<O> find(call.width, call.stride);
-  const O *offsets = static_cast<const O*>(call.offsets), *next = static_cast<const O*>(call.next);
-  const A* gy = static_cast<const A*>(call.gy);
-  A *open = static_cast<A*>(call.open), *sums = static_cast<A*>(call.sums);
+  A* sums = static_cast<A*>(call.sums);
   std::int32_t* ends = call.ends;
   for (std::int64_t at = 0; at < count; at += WinnerRuns::group) {
     const std::uint64_t all = (std::uint64_t{1} << HWY_MIN(count - at, WinnerRuns::group)) - 1;
-    const std::uint64_t last = (next ? ~find(offsets + at, next + at) : ~std::uint64_t{0}) & all;
-    Group<A> group;
-    constexpr int L = Group<A>::lanes;
+    const O* offsets = static_cast<const O*>(call.offsets) + at;
+    const A* gy = static_cast<const A*>(call.gy) + at;
+    Group<A> open;
 #pragma GCC unroll 8
-    for (int j = 0; j < Group<A>::count; ++j) {
-      group.packs[j] = load(open + at + j * L) + load(gy + at + j * L);
-      const std::uint64_t word = last >> (j * L);
-      const auto mask = hn::LoadMaskBits(Tag<A>(), reinterpret_cast<const std::uint8_t*>(&word));
-      store(Pack<A>{hn::IfThenZeroElse(mask, group.packs[j].v)}, open + at + j * L);
+    for (int j = 0; j < Group<A>::count; ++j) open.packs[j] = number<Pack<A>>(0);
+    for (std::int64_t o = 0; o < outputs; ++o, gy += call.gy_step, offsets += call.offset_step) {
+      const std::uint64_t last = (o + 1 < outputs ? ~find(offsets, offsets + call.offset_step) : all) & all;
+#pragma GCC unroll 8
+      for (int j = 0; j < Group<A>::count; ++j) open.packs[j] = open.packs[j] + load(gy + j * L);
+      store_some(open, last, sums);
+      store_some(numbers<std::int32_t>(o * cpu::LaneRuns::most + at), last, ends);
+      sums += std::popcount(last);
+      ends += std::popcount(last);
+#pragma GCC unroll 8
+      for (int j = 0; j < Group<A>::count; ++j) {
+        const std::uint64_t word = last >> (j * L);
+        const auto mask = hn::LoadMaskBits(Tag<A>(), reinterpret_cast<const std::uint8_t*>(&word));
+        open.packs[j] = {hn::IfThenZeroElse(mask, open.packs[j].v)};
+      }
     }
-    store_some(group, last, sums);
-    store_some(numbers<std::int32_t>(at), last, ends);
-    sums += std::popcount(last);
-    ends += std::popcount(last);
   }
   return ends - call.ends;
 }

@@ -25,16 +25,17 @@ struct WinnerRuns {
 /// only they are cut at groups; and on every SIMD target.
 using WinnerRunsFunction = std::int64_t (*)(const WinnerRuns&);
 
-/// Lanes of one output and of the next: as above, the runs going from output to output.
+/// The lanes of some neighbouring outputs, at most a group of those: as above, the runs going from output to output.
+/// What lies behind the last lanes, up to a multiple of a group, is read too.
 struct LaneRuns {
+  static constexpr std::int64_t most = 128;  // lanes
   const void* gy;
   const void* offsets;
-  const void* next;  // offsets too, or null where all runs end
-  std::int64_t count;
+  std::int64_t gy_step, offset_step;  // from output to output
+  std::int64_t outputs, count;
   std::int64_t width, stride;
-  void* open;  // sums of the runs that have not ended; what lies behind the last, up to a group, is changed
   void* sums;
-  std::int32_t* ends;  // the lanes whose runs end here
+  std::int32_t* ends;  // of each run its last output times `most` and its lane
 };
 using LaneRunsFunction = std::int64_t (*)(const LaneRuns&);
 
