@@ -439,6 +439,21 @@ TEST(WindowsFarApart, KeepTheFirstZero) {
     }
 }
 
+// Rows of many channels, of which a window has more than are added up without a stack.
+TEST(LongRows, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    for (const Type type : {Type::f32, Type::bf16, Type::f64, Type::i32})
+      for (const std::int64_t cells : {9, 16, 49, 70, 257, 520}) {
+        Case c;
+        c.type = type;
+        c.data = Data::rare;
+        c.pooling = {.reducer = reducer, .region = Window{.size = {cells}, .stride = cells, .channels_last = true}};
+        c.shape = {1, 2 * cells, 300 + cells * 3};
+        c.x = c.y = c.indices = Layout::plain(3);
+        check(1, [&] { equals_reference(c); });
+      }
+}
+
 /// Many small planes, or short lines, of any windows.
 Case draw_small(Reducer reducer) {
   using namespace detail;
