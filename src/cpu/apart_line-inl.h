@@ -34,8 +34,8 @@ class ApartLine {
   using A = typename LaneOf<typename C::N>::type;
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
   static constexpr std::int64_t least_stride = 5, most_cells = 16;
-  // Lanes of a window: at least a block of a register.
-  static constexpr int least_width = HWY_MAX(4, static_cast<int>(16 / sizeof(A)));
+  // Lanes of a window: those of 8 bytes, or of a whole block of a register.
+  static constexpr int least_width = sizeof(A) > 2 ? 4 : 8;
 
  public:
   static constexpr bool exists = packs_in_flight<C>() > 1 && C::inputs == 1 && C::has_neutral;

@@ -18,9 +18,10 @@ constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too muc
 
 // Outputs of a line, in f32, up to which planes are faster turned, as measured: where windows are pairs, or tile lines
 // without a rest; where they lie a few cells apart, none of them over an end; at every place, of up to three cells, and
-// of five or so many that they are swept; or where windows that tile lines have lanes of their own. Others always.
-constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48, most_swept = 28,
-                       most_laned_tiles = 4;
+// of five or so many that they are swept. Others always.
+constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48, most_swept = 28;
+// Cells of a line up to which it is so where windows that tile it have lanes of their own.
+constexpr std::int64_t most_laned_tiles = 31;
 constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
 constexpr std::int64_t most_rows = 8;        // of windows
 
@@ -53,7 +54,10 @@ bool is_small(const Geometry& geometry, const SweepRules& rules, bool places, do
   // No kernel makes planes of so many rows a window at once.
   const Axis& across = geometry.axes[geometry.axes.size() - 2];
   if (across.size > most_rows && fewer(most_apart)) return true;
-  if (laned && (exact || inside)) return fewer(exact ? most_laned_tiles : most_apart);
+  // The rows of a plane that windows tile are one line if they are short.
+  if (laned && exact && line.out < most_apart)
+    return static_cast<double>(line.n) <= std::min(pack, 2.0) * static_cast<double>(most_laned_tiles);
+  if (laned && inside) return fewer(most_apart);
   if (line.stride == 2 && line.size <= 3 && dense && line.low < 2)
     return fewer(exact && !places ? most_tiles : most_pairs);
   if (line.stride <= 4 && exact && !places) return fewer(most_tiles);
