@@ -275,6 +275,80 @@ TEST(LongLines, EqualTheReference) {
     check(60, [&] { equals_reference(*rc::gen::exec([&] { return draw_line(reducer); })); });
 }
 
+/// Windows that lie far apart along lines: short ones and long ones, with padding and without, in lines of a few
+/// outputs and in some that threads share.
+Case draw_apart(Reducer reducer) {
+  using namespace detail;
+  const bool huge = chance(5), planes = !huge && chance(50);
+  const std::int64_t size = between(1, one_of<std::int64_t>({5, 9, 17, 20}));
+  const std::int64_t stride = chance(30) ? std::max<std::int64_t>(size, 5) : between(5, 17);
+  Case c;
+  std::vector<Type> types{Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16};
+  if (accepts(reducer, Type::u8)) types.insert(types.end(), {Type::u8, Type::i8, Type::i16, Type::u32, Type::i64});
+  c.type = one_of(types);
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  const std::int64_t rest = chance(40) ? 0 : between(0, 20);
+  const std::int64_t outputs = between(1, one_of<std::int64_t>({5, 20, planes ? 40 : 200}));
+  const std::int64_t n = huge ? between(100000, 200000) : outputs * stride + rest;
+  const std::int64_t low = chance(50) ? 0 : between(0, size - 1), high = chance(50) ? 0 : between(0, size - 1);
+  const std::int64_t dilation = chance(10) ? 2 : 1;
+  Window window{.size = Extents{size}, .stride = stride, .dilation = dilation, .allow_empty = true};
+  window.padding = Padding{{low, high}};
+  c.shape = {huge ? 1 : between(1, 40), n};
+  if (planes) {
+    const std::int64_t rows = between(1, 9);
+    window.size = Extents{rows, size};
+    window.stride = Extents{between(1, 9), stride};
+    window.padding = Padding{{between(0, rows - 1), 0}, {low, high}};
+    c.shape = {between(1, 5), between(1, 24), n};
+  }
+  c.pooling = {.reducer = reducer, .region = window};
+  if ((reducer == Reducer::max || reducer == Reducer::min) && chance(20)) c.pooling.indices = IndexKind::offset;
+  c.x = c.y = c.indices = Layout::plain(c.shape.size());
+  c.x.shift = between(0, 17);
+  c.y.shift = between(0, 17);
+  return c;
+}
+
+TEST(WindowsFarApart, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(300, [&] { equals_reference(*rc::gen::exec([&] { return draw_apart(reducer); })); });
+}
+
+// Lanes of a window are joined in pairs, and the first of equal zeros must still be found.
+TEST(WindowsFarApart, KeepTheFirstZero) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min})
+    for (const std::int64_t size : {5, 8, 11, 16}) {
+      Case c;
+      c.type = Type::f32;
+      c.pooling = {.reducer = reducer, .region = Window{.size = {1, size}, .stride = {1, 7}}};
+      c.shape = {64, 150};
+      c.x = c.y = Layout::plain(2);
+      std::mt19937_64 random(7);
+      const auto zeros = [&](Strided& x) {
+        auto* to = static_cast<float*>(x.view().data);
+        for (std::int64_t i = 0; i < 64 * 150; ++i) to[i] = random() % 2 != 0 ? -0.0F : 0.0F;
+      };
+      check(1, [&] { equals_reference(c, zeros); });
+    }
+}
+
+// Rows of many channels, of which a window has more than are added up without a stack.
+TEST(LongRows, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    for (const Type type : {Type::f32, Type::bf16, Type::f64, Type::i32})
+      for (const std::int64_t cells : {9, 16, 49, 70, 257, 520}) {
+        Case c;
+        c.type = type;
+        c.data = Data::rare;
+        c.pooling = {.reducer = reducer, .region = Window{.size = {cells}, .stride = cells, .channels_last = true}};
+        c.shape = {1, 2 * cells, 300 + cells * 3};
+        c.x = c.y = c.indices = Layout::plain(3);
+        check(1, [&] { equals_reference(c); });
+      }
+}
+
 /// Many small planes, or short lines, of any windows.
 Case draw_small(Reducer reducer) {
   using namespace detail;

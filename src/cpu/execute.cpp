@@ -78,7 +78,8 @@ bool makes_planes(const Run& run) {
   if (!run.kernels.planes || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
       across.size > most_folded || rules.sweeps(across, false))
     return false;
-  if (layout.inner.extent == 1) return rules.sweeps(line, true) ? !overhangs(line) : line.size <= most_folded;
+  if (layout.inner.extent == 1)
+    return rules.sweeps(line, true) ? !overhangs(line) : line.size <= most_folded || rules.has_lanes(line);
   return layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes && line.dilation == 1 &&
          line.size <= most_folded && !rules.sweeps(line, true);
 }
@@ -252,7 +253,7 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
       return run_layout(plan, plan.algorithm, part, parts, &numbering, plan.algorithm.tile, stream, false);
     });
   SweepRules rules = plan.algorithm;
-  rules.along_lines = false;
+  rules.along_lines = rules.plain_lines = false;
   const std::int64_t tasks = plan.bytes < serial_bytes ? 1 : woven.groups();
   parallel_for(tasks, [&](std::int64_t task) {
     for (std::int64_t i = task; i < (tasks == 1 ? woven.groups() : task + 1); ++i)

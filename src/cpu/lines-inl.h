@@ -7,6 +7,7 @@
 #define CENOTE_CPU_LINES_INL_H_
 #endif
 
+#include "cpu/apart_line-inl.h"
 #include "cpu/paired_line-inl.h"
 #include "cpu/regular_line-inl.h"
 #include "cpu/single-inl.h"
@@ -79,6 +80,8 @@ HWY_INLINE void with_line(const C& carry, const Pass& pass, const Use& use) {
   if constexpr (C::has_neutral && C::inputs == 1 && !C::is_winner && loads_masked<T>)
     if (regular && pass.fold == 1 && PairedLine<C, T>::applies(pass)) return use(PairedLine<C, T>(carry, pass));
   if (regular && axis.stride == 2) return use(RegularLine<2, C, T>(carry, pass));
+  if constexpr (ApartLine<C, T>::exists)
+    if (ApartLine<C, T>::applies(axis)) return use(ApartLine<C, T>(carry, pass));
   const std::int64_t long_enough = axis.out < lanes<A>() ? least_across : lanes<A>() * 3 / 4;
   const bool across = !C::is_winner && C::inputs == 1 && axis.dilation == 1 && axis.size >= long_enough;
   if (regular && !across) return use(RegularLine<3, C, T>(carry, pass));

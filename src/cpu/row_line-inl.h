@@ -54,12 +54,13 @@ class RowLine {
   HWY_INLINE RowLine(const C& carry, const Pass& pass, bool far)
       : carry_(carry),
         pass_(pass),
-        is_long_(pass.len > short_row * lanes<A>()),
+        is_long_(far && pass.len > short_row * lanes<A>()),
         is_plain_(!is_long_ || (pass.axis->stride == 1 && pass.step == pass.len)),
-        keeps_(!far || C::inputs * pass.len > short_row * lanes<A>()) {}
-  /// Whether the states of a row that two windows share are kept for the second. Where rows are far, and so short that
-  /// two lines of windows fit the registers, it is faster to read them again for those: what is written again and again
-  /// drives them from L1.
+        ahead_(far || pass.len <= short_row * lanes<A>() ? 0 : 2 * pass.axis->stride * pass.step),
+        keeps_(C::inputs * pass.len > (far ? short_row : 1) * lanes<A>()) {}
+  /// Whether the states of a row that two windows share are kept for the second. Where rows are so short that two lines
+  /// of windows fit the registers, and far or of one pack, it is faster to read them again for those: what is written
+  /// again and again drives them from L1.
   HWY_INLINE bool keeps() const { return keeps_; }
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     return make_rows(*this, carry_, rows, from, to);
@@ -83,7 +84,8 @@ class RowLine {
   }
 
  private:
-  /// Packs of a row whose cells are folded in registers; longer ones are added up in L1, in the order of memory.
+  /// Packs of a row whose cells are folded in registers at a time; longer rows that lie beyond the caches are added up
+  /// in L1, in the order of memory.
   static constexpr int short_row = 4;
   /// Lines of windows that there may be at a time: winners whose numbers do not fit bytes come one row by one.
   static constexpr bool narrow = !C::is_winner || requires(const C& carry) { carry.numbers; };
@@ -153,7 +155,7 @@ class RowLine {
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, apart = R > 1 ? rows.apart : 0;
     const std::int64_t row_id = rows.id, row_scale = rows.id_scale, dst_row = rows.dst_row, plane = pass_.dst_plane;
     const T* const line = rows.src + row * rows.src_row;
-    const std::int64_t kept_step = kept_len();
+    const std::int64_t kept_step = kept_len(), ahead = ahead_;
     A* last = R == 1 && rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
     const bool shared = R == 1 && rows.shared;
     Way way(rows, row, plane);
@@ -193,6 +195,9 @@ class RowLine {
         if (shared) each<U>([&](int u) CENOTE_INLINED { state[0][u] = carry.load_state(last + i + u * L, plane, 0); });
         const T* q = window.cells + i;
         for (std::int64_t j = 0; j < apart + fold; ++j, q += fold_row) {
+          // Of long rows, which are read a few packs at a time, what comes later is asked for in the order of memory.
+          if (U == short_row && ahead > 0)
+            for (std::int64_t k = 0; k < U * count; ++k) __builtin_prefetch(q + ahead + i * (count - 1) + k * L, 0, 3);
           get(cells, q, window.id);
           if (count == 1) look_at(cells, cells);
           for (std::int64_t k = 1; k < count; ++k) {
@@ -210,7 +215,8 @@ class RowLine {
         if (last) each<U>([&](int u) CENOTE_INLINED { carry.store_state(cells[u], last + i + u * L, plane); });
       };
       std::int64_t i = 0;
-      if (len == short_row * L) packs(0, whole, std::integral_constant<int, short_row>()), i = len;
+      if (R == 1 || len == short_row * L)
+        for (; i + short_row * L <= len; i += short_row * L) packs(i, whole, std::integral_constant<int, short_row>());
       if (R > 1 && i + 2 * L <= len) packs(0, whole, std::integral_constant<int, R>()), i = 2 * L;
       for (; i + L <= len; i += L) packs(i, whole, std::integral_constant<int, 1>());
       if (i < len) packs(i, part, std::integral_constant<int, 1>());
@@ -350,7 +356,9 @@ class RowLine {
 
   const C& carry_;
   const Pass& pass_;
-  const bool is_long_, is_plain_, keeps_;
+  const bool is_long_, is_plain_;
+  const std::int64_t ahead_;
+  const bool keeps_;
 };
 
 }  // namespace HWY_NAMESPACE

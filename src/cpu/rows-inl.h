@@ -31,34 +31,68 @@ HWY_INLINE std::int64_t fold_packs(const C& carry, std::int64_t i, std::int64_t 
 /// Lanes that add_rows works on at a time.
 constexpr std::int64_t long_row = 1024;
 
-/// The cells of row r, lanes [from, to), one cell after the other into `sum`: memory is read in the order of its
-/// addresses.
+/// Cells [begin, end) of row r, lanes [from, to), one cell after the other into `sum`: memory is read in the order of
+/// its addresses.
 template <class C, class A, class Source>
-HWY_INLINE void add_cells(const C& carry, std::int64_t r, std::int64_t from, std::int64_t to, A* sum,
-                          const Source& source) {
+HWY_INLINE void add_cells(const C& carry, std::int64_t r, std::int64_t begin, std::int64_t end, std::int64_t from,
+                          std::int64_t to, A* sum, const Source& source) {
   const std::int64_t L = lanes<A>();
-  for (std::int64_t j = 0; j < source.count; ++j)
+  for (std::int64_t j = begin; j < end; ++j)
     for (std::int64_t i = from; i < to; i += L) {
       const auto cells = HWY_LIKELY(i + L <= to) ? source.whole(r, j, i) : source.rest(r, j, i, to);
-      carry.store_state(j == 0 ? cells : carry.combine(carry.load_state(sum + (i - from), 0, 0), cells),
+      carry.store_state(j == begin ? cells : carry.combine(carry.load_state(sum + (i - from), 0, 0), cells),
                         sum + (i - from), 0);
     }
+}
+/// dst = the states of a, and behind them those of b.
+template <class C, class A>
+HWY_INLINE void join_sums(const C& carry, const A* a, const A* b, std::int64_t len, A* dst) {
+  for (std::int64_t i = 0; i < len; i += lanes<A>())
+    carry.store_state(carry.combine(carry.load_state(a + i, 0, 0), carry.load_state(b + i, 0, 0)), dst + i, 0);
 }
 
 /// Few long rows of states with one part.
 template <class C, class A, class Source>
 HWY_INLINE void add_rows(const C& carry, std::int64_t len, A* dst, const Source& source) {
-  const std::int64_t L = lanes<A>();
   HWY_ALIGN A other[long_row + 64];
   for (std::int64_t from = 0; from < len; from += long_row) {
     const std::int64_t to = HWY_MIN(len, from + long_row);
-    add_cells(carry, 0, from, to, dst + from, source);
+    add_cells(carry, 0, 0, source.count, from, to, dst + from, source);
     for (std::int64_t r = 1; r < source.rows; ++r) {
-      add_cells(carry, r, from, to, other, source);
-      for (std::int64_t i = 0; i < to - from; i += L)
-        carry.store_state(carry.combine(carry.load_state(dst + from + i, 0, 0), carry.load_state(other + i, 0, 0)),
-                          dst + from + i, 0);
+      add_cells(carry, r, 0, source.count, from, to, other, source);
+      join_sums(carry, dst + from, other, to - from, dst + from);
     }
+  }
+}
+
+/// Cells of a long window whose groups are added up in L1.
+constexpr std::int64_t most_grouped = group_cells << 6;
+
+/// One row of many cells, of states with one part, in the groups of `fold`.
+template <class C, class A, class Source>
+HWY_NOINLINE void add_groups(const C& carry, std::int64_t len, A* dst, const Source& source) {
+  constexpr std::int64_t most = 4096 / sizeof(A);
+  // sums[i] holds 2^i groups, as the bits of `groups` say.
+  HWY_ALIGN A sums[8][most + 64], other[most + 64];
+  for (std::int64_t from = 0; from < len; from += most) {
+    const std::int64_t to = HWY_MIN(len, from + most), width = to - from;
+    std::int64_t groups = 0;
+    for (std::int64_t j = 0; j < source.count; j += group_cells, ++groups) {
+      A* const group = groups & 1 ? other : sums[0];
+      add_cells(carry, 0, j, HWY_MIN(j + group_cells, source.count), from, to, group, source);
+      for (int level = 0; groups >> level & 1; ++level)
+        join_sums(carry, sums[level], other, width, groups >> (level + 1) & 1 ? other : sums[level + 1]);
+    }
+    const A* all = nullptr;
+    for (int level = 0; groups >> level; ++level) {
+      if (!(groups >> level & 1)) continue;
+      if (all)
+        join_sums(carry, sums[level], all, width, other), all = other;
+      else
+        all = sums[level];
+    }
+    for (std::int64_t i = 0; i < width; i += lanes<A>())
+      carry.store_state(carry.load_state(all + i, 0, 0), dst + from + i, 0);
   }
 }
 
@@ -68,8 +102,10 @@ HWY_INLINE void fold_row(const C& carry, std::int64_t len, A* dst, std::int64_t 
   constexpr int U = packs_in_flight<C>();
   const std::int64_t L = lanes<A>();
   if constexpr (U > 1 && Source::is_raw)
-    if (source.rows * source.count > 1 && source.count <= group_cells && len > U * L)
-      return add_rows(carry, len, dst, source);
+    if (source.rows * source.count > 1 && len > U * L) {
+      if (source.count <= group_cells) return add_rows(carry, len, dst, source);
+      if (source.count <= most_grouped && source.rows == 1) return add_groups(carry, len, dst, source);
+    }
   std::int64_t i = 0;
   // Whole packs first; those of states may reach beyond the row.
   const std::int64_t whole = Source::is_raw ? len : (len + L - 1) / L * L;

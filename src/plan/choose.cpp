@@ -14,6 +14,7 @@ constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9, shortes
 // Along lines, cells that lie so far apart are fetched one by one, unless windows are so long that lanes run along
 // each; up to a few outputs that nobody wants cost less.
 constexpr std::int64_t least_picked = 5, most_picked = 11, most_dropped = 3, least_outputs = 16;
+constexpr std::int64_t most_laned = 16;  // cells of a window that has lanes of its own
 constexpr std::int64_t most_few = 4;     // channels that would leave most lanes empty
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
@@ -21,6 +22,8 @@ constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too muc
 // without a rest; where they lie a few cells apart, none of them over an end; at every place, of up to three cells, and
 // of five or so many that they are swept. Others always.
 constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48, most_swept = 28;
+// Cells of a line up to which it is so where windows that tile it have lanes of their own.
+constexpr std::int64_t most_laned_tiles = 31;
 constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
 constexpr std::int64_t most_rows = 8;        // of windows
 
@@ -32,7 +35,7 @@ std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept { return a 
 
 // Whether lanes are better used across planes, or lines, than along lines. Packs hold `pack` times as many cells as
 // those of f32.
-bool is_small(const Geometry& geometry, bool places, double pack) {
+bool is_small(const Geometry& geometry, const SweepRules& rules, bool places, double pack) {
   const Axis& line = geometry.axes.back();
   // Lanes run along the cells of a single output.
   if (line.out == 1) return false;
@@ -43,7 +46,9 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
   const bool dense = line.dilation == 1, tiles = dense && line.size == line.stride && line.low == 0;
   const bool exact = tiles && line.n == line.out * line.stride;
   const bool inside = line.interior() == std::pair<std::int64_t, std::int64_t>(0, line.out);
+  const bool laned = rules.has_lanes(line);
   if (geometry.axes.size() == 1) {
+    if (laned) return false;
     if (line.stride >= least_picked && (places || line.size < most_picked)) return places || !fewer(most_tiles);
     if (line.stride >= 3 && line.size <= line.stride) return fewer(most_apart);
     return line.stride >= 2 && line.size >= 4 && line.n <= longest_woven;
@@ -51,6 +56,10 @@ bool is_small(const Geometry& geometry, bool places, double pack) {
   // No kernel makes planes of so many rows a window at once.
   const Axis& across = geometry.axes[geometry.axes.size() - 2];
   if (across.size > most_rows && fewer(most_apart)) return true;
+  // The rows of a plane that windows tile are one line if they are short.
+  if (laned && exact && line.out < most_apart)
+    return static_cast<double>(line.n) <= std::min(pack, 2.0) * static_cast<double>(most_laned_tiles);
+  if (laned && inside) return fewer(most_apart);
   if (line.stride == 2 && line.size <= 3 && dense && line.low < 2)
     return fewer(exact && !places ? most_tiles : most_pairs);
   if (line.stride <= 4 && exact && !places) return fewer(most_tiles);
@@ -84,6 +93,7 @@ bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
   const std::int64_t cells = real_cells(axis);
   if (sweep == Sweep::never || axis.irregular() || cells < 2 || axis.out < 2) return false;
   if (sweep == Sweep::always) return true;
+  if (innermost && has_lanes(axis)) return false;
   if (innermost && cells <= most_picked &&
       (few_beside ||
        (along_lines && axis.stride >= least_picked && (axis.out >= least_outputs || axis.n == axis.out * axis.stride))))
@@ -91,6 +101,11 @@ bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
   // Of rows, only those are looked at that windows hold.
   const bool apart = !innermost && axis.stride % axis.dilation == 0;
   return cells / (innermost ? shortest_line : shortest_swept_rows) >= axis.stride / (apart ? axis.dilation : 1);
+}
+
+bool SweepRules::has_lanes(const Axis& axis) const noexcept {
+  return plain_lines && sweep != Sweep::always && !axis.irregular() && axis.dilation == 1 &&
+         axis.stride >= least_picked && axis.size <= most_laned;
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
@@ -111,6 +126,7 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   Algorithm result;
   result.shortest_line = weighs ? shortest_weighed_line : shortest_swept_line;
   result.along_lines = contiguous;
+  result.plain_lines = contiguous && !weighs && !places;
   std::int64_t beside = 1;
   for (int i = last + 1; i < shape.size(); ++i) beside = saturating_product(beside, shape[i]);
   result.few_beside = !contiguous && beside <= most_few;
@@ -126,7 +142,7 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
   for (const Axis& axis : geometry.axes)
     cells = saturating_product(cells, std::max<std::int64_t>({axis.n, axis.out, 1}));
   result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
-                 is_small(geometry, places, 4.0 / static_cast<double>(bytes));
+                 is_small(geometry, result, places, 4.0 / static_cast<double>(bytes));
   if (result.small) result.reason += "; of small planes they run across many, which are turned";
   result.swept = swept_axes(geometry, result);
   if (!result.swept.empty()) result.reason += "; " + result.swept;

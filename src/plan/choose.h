@@ -27,11 +27,15 @@ struct SweepRules {
   /// Whether the innermost axis is contiguous, or next to it: windows far apart, or of few channels, are then better
   /// made at every place and picked.
   bool along_lines = false, few_beside = false;
+  /// Whether states along lines are single numbers.
+  bool plain_lines = false;
   /// Cells from which on windows along the innermost axis are swept, a stride aside.
   std::int64_t shortest_line = 0;
 
   /// Whether windows along an axis are swept; `innermost` is the axis that is reduced first.
   bool sweeps(const Axis& axis, bool innermost) const noexcept;
+  /// Whether windows along a line are so short, and so far apart, that each is folded in lanes of its own.
+  bool has_lanes(const Axis& axis) const noexcept;
 };
 
 /// How a pooling is carried out on a row-major array.
