@@ -454,7 +454,7 @@ void collect_lines(const Collect& call) {
       return walk<T>(call, 1, line.length(), line);
     }
   if constexpr (!Offsets)
-    if (call.stride > most_phases) return walk<T>(call, 1, call.len, WideLine<T>(call));
+    if (call.stride > most_phases) return collect_wide<T>(call);
   if (call.stride > 2) return collect_strided<Offsets, T>(call);
   if (call.stride == 1) return collect_line<1, 0, Offsets, T>(call);
   // A reach of 1 is that of all phases. Halves do without: every form costs time to compile.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t serial_bytes = 128 << 10;  // less than this is not worth waking a thread
 constexpr std::int64_t task_bytes = 256 << 10;    // what one task should move at least
-constexpr std::int64_t most_lanes = 1024;         // along the inner axis at a time
+constexpr std::int64_t most_lanes = 2048;         // along the inner axis at a time
 constexpr std::int64_t least_row = 64;            // bytes of a row that fills one
 constexpr std::int64_t most_small = 2048;         // cells of a small plane
 constexpr std::int64_t least_small = 16;          // cells of a window in it that is worth a sweep

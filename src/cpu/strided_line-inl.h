@@ -231,28 +231,52 @@ class WideLine {
       : call_(call), before_(call.phases[0].window * call.stride + call.phases[0].tap) {}
   /// Packs reach behind what is the same, but not behind the row.
   HWY_INLINE void operator()(const Rows<A>& rows) const {
-    const std::int64_t L = lanes<A>(), stride = call_.stride, most = (call_.size - 1) / stride;
-    const std::int64_t shared = (call_.size - 1) % stride + 1;  // taps of a stride with one window more
-    const Scale<A> scale(rows.stage);
+    const std::int64_t L = lanes<A>();
     for (std::int64_t row = 0; row < rows.count; ++row) {
       A* const dst = rows.dst + row * rows.dst_step - rows.from;
-      std::int64_t window = (rows.from + before_) / stride, tap = (rows.from + before_) % stride;
-      for (std::int64_t i = rows.from; i < rows.to;) {
-        const bool begins = tap < shared;
-        const std::int64_t stop = HWY_MIN(i + (begins ? shared : stride) - tap, rows.to);
-        const Pack<A> value =
-            scale(broadcast<A>(sum(rows.asks, row * rows.gy_step, window - most + !begins, window + 1)));
-        std::int64_t k = i;
-        for (; k < stop && k + L <= rows.to; k += L) store(value, dst + k);
-        if (k < stop) store_first(value, dst + k, stop - k);
-        i = stop;
-        tap = begins ? shared : stride;
-        if (tap == stride) ++window, tap = 0;
-      }
+      each_part(rows.asks, row * rows.gy_step, rows.from, rows.to,
+                [&](std::int64_t from, std::int64_t to, Pack<A> value) HWY_ATTR {
+                  for (; from < to && from + L <= rows.to; from += L) store(value, dst + from);
+                  if (from < to) store_first(value, dst + from, to - from);
+                });
+    }
+  }
+  /// Rows so long that they are written as they are made, past the caches in whole lines of those.
+  void long_rows() const {
+    constexpr std::int64_t L = static_cast<std::int64_t>(hn::MaxLanes(Tag<A>()));
+    const bool streams = call_.stage->stream;
+    Asks<A> asks;
+    for (std::int64_t r = call_.begin; r < call_.end; ++r) {
+      asks.template find<T>(call_, call_.axis.place(r));
+      A* const dst = static_cast<A*>(call_.cells) + r * call_.cell_step;
+      const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(dst) / sizeof(A)) % L;
+      each_part(asks, 0, 0, call_.len, [&](std::int64_t from, std::int64_t to, Pack<A> value) HWY_ATTR {
+        const std::int64_t aligned = HWY_MIN(from + (2 * L - past - from % L) % L, to);
+        store_first(value, dst + from, aligned - from);
+        for (from = aligned; from + L <= to; from += L) streams ? stream(value, dst + from) : store(value, dst + from);
+        store_first(value, dst + from, to - from);
+      });
     }
   }
 
  private:
+  /// Calls fill(from, to, value) for all cells [from, to) of a line, as many at a time as get the same.
+  template <class Fill>
+  HWY_INLINE void each_part(const Asks<A>& asks, std::int64_t shift, std::int64_t from, std::int64_t to,
+                            const Fill& fill) const {
+    const std::int64_t stride = call_.stride, most = (call_.size - 1) / stride;
+    const std::int64_t shared = (call_.size - 1) % stride + 1;  // taps of a stride with one window more
+    const Scale<A> scale(*call_.stage);
+    std::int64_t window = (from + before_) / stride, tap = (from + before_) % stride;
+    while (from < to) {
+      const bool begins = tap < shared;
+      const std::int64_t stop = HWY_MIN(from + (begins ? shared : stride) - tap, to);
+      fill(from, stop, scale(broadcast<A>(sum(asks, shift, window - most + !begins, window + 1))));
+      from = stop;
+      tap = begins ? shared : stride;
+      if (tap == stride) ++window, tap = 0;
+    }
+  }
   /// Of windows [from, to) along the line, those that exist.
   HWY_INLINE A sum(const Asks<A>& asks, std::int64_t shift, std::int64_t from, std::int64_t to) const {
     A result = 0;
@@ -265,6 +289,14 @@ class WideLine {
   const Collect& call_;
   const std::int64_t before_;  // cells before the first, from the beginning of window 0 on
 };
+
+template <class T>
+void collect_wide(const Collect& call) {
+  const WideLine<T> line(call);
+  if constexpr (std::is_same_v<T, Lane<T>>)
+    if (call.len >= Stage::room) return line.long_rows();
+  walk<T>(call, 1, call.len, line);
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
