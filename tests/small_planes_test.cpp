@@ -1,5 +1,7 @@
 // Gradients of small planes, of windows that cover them, and of windows far apart, held against plain loops.
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,7 +20,7 @@ struct Volumes {
   std::int64_t count;
   std::array<std::int64_t, 3> cells, size, stride, padding;
 
-  Extents shape() const { return {2, count, cells[0], cells[1], cells[2]}; }
+  Extents shape() const { return {1, count, cells[0], cells[1], cells[2]}; }
   Pooling pooling(Reducer reducer) const {
     const auto extents = [](const std::array<std::int64_t, 3>& of) { return Extents{of[0], of[1], of[2]}; };
     Window window{.size = extents(size), .stride = extents(stride)};
@@ -30,28 +32,33 @@ struct Volumes {
   void each(const Visit& visit) const {
     std::array<std::int64_t, 3> out{};
     for (std::size_t i = 0; i < 3; ++i) out[i] = (cells[i] + 2 * padding[i] - size[i]) / stride[i] + 1;
+    const auto along = [&](std::size_t axis, std::int64_t o, const auto& inside) {
+      const std::int64_t start = o * stride[axis] - padding[axis];
+      for (std::int64_t i = std::max<std::int64_t>(start, 0); i < std::min(start + size[axis], cells[axis]); ++i)
+        inside(i - start, i);
+    };
     std::int64_t output = 0;
-    for (std::int64_t p = 0; p < 2 * count; ++p)
+    for (std::int64_t p = 0; p < count; ++p)
       for (std::int64_t a = 0; a < out[0]; ++a)
         for (std::int64_t b = 0; b < out[1]; ++b)
           for (std::int64_t c = 0; c < out[2]; ++c, ++output)
-            for (std::int64_t tap = 0; tap < size[0] * size[1] * size[2]; ++tap) {
-              const std::int64_t i = a * stride[0] - padding[0] + tap / size[2] / size[1],
-                                 j = b * stride[1] - padding[1] + tap / size[2] % size[1],
-                                 k = c * stride[2] - padding[2] + tap % size[2];
-              if (i < 0 || j < 0 || k < 0 || i >= cells[0] || j >= cells[1] || k >= cells[2]) continue;
-              visit(output, tap, ((p * cells[0] + i) * cells[1] + j) * cells[2] + k);
-            }
+            along(0, a, [&](std::int64_t r, std::int64_t i) {
+              along(1, b, [&](std::int64_t s, std::int64_t j) {
+                along(2, c, [&](std::int64_t t, std::int64_t k) {
+                  visit(output, (r * size[1] + s) * size[2] + t, ((p * cells[0] + i) * cells[1] + j) * cells[2] + k);
+                });
+              });
+            });
   }
 };
 
 std::vector<Volumes> volumes() {
   std::vector<Volumes> all;
-  for (const std::int64_t count : {3, 8, 40})
+  for (const std::int64_t count : {3, 16, 80})
     for (const std::int64_t side : {4, 7, 14, 33}) {
       for (const std::int64_t size : {1, 2, 3, 5})
         for (const std::int64_t stride : {1, 2, 3, 7}) {
-          if (size > side || (side == 33 && count == 40)) continue;
+          if (size > side || (side == 33 && count == 80)) continue;
           const std::int64_t padding = (size + stride) % 2 * (size / 2);
           all.push_back({count, {1, side, side + 1}, {1, size, size}, {1, stride, stride}, {0, padding, padding}});
         }
@@ -62,6 +69,21 @@ std::vector<Volumes> volumes() {
       all.push_back({count, {1, 1, 50 * side}, {1, 1, 30}, {1, 1, 20}, {0, 0, 9}});
       all.push_back({count, {1, 1, 50 * side}, {1, 1, 18}, {1, 1, 40}, {0, 0, 0}});
     }
+  // Groups of planes with one or two left over; more windows than hold a cell would, if there were as many.
+  for (const std::int64_t count : {1, 3, 129, 130, 131}) {
+    all.push_back({count, {1, 9, 9}, {1, 5, 5}, {1, 1, 1}, {0, 2, 2}});
+    all.push_back({count, {1, 10, 20}, {1, 2, 18}, {1, 2, 18}, {0, 0, 0}});
+    all.push_back({count, {1, 9, 12}, {1, 7, 7}, {1, 5, 17}, {0, 0, 0}});
+    all.push_back({count, {1, 1, 42}, {1, 1, 40}, {1, 1, 2}, {0, 0, 0}});
+    all.push_back({count, {1, 8, 41}, {1, 1, 40}, {1, 2, 1}, {0, 0, 0}});
+    all.push_back({count, {1, 14, 20}, {1, 3, 45}, {1, 17, 2}, {0, 1, 22}});
+    all.push_back({count, {1, 1, 500}, {1, 1, 480}, {1, 1, 2}, {0, 0, 0}});
+    for (const std::int64_t stride : {1, 2, 3}) {
+      const std::int64_t large = std::int64_t{1} << 40;
+      all.push_back({count, {1, 1, 10}, {1, 1, large}, {1, 1, stride}, {0, 0, large / 2}});
+      all.push_back({count, {1, 10, 10}, {1, large, 3}, {1, stride, 2}, {0, large / 2, 0}});
+    }
+  }
   return all;
 }
 
@@ -120,6 +142,22 @@ TEST(SmallPlaneGradients, OfWinnersGoToThem) {
       EXPECT_EQ(numbers(gx), expected) << planned.explain() << " on " << target;
     });
   }
+}
+
+// Merging what a window covers must not overflow.
+TEST(SmallPlaneGradients, OfTheLargestWindowsAreExact) {
+  const std::int64_t large = std::int64_t{1} << 62;
+  Window window{.size = {large, 3}, .stride = {std::numeric_limits<std::int64_t>::max(), 1}};
+  window.padding = Padding{Padding::Sides(large - 1, 0), Padding::Sides(0, 0)};
+  const Array x = drawn({4, 3}, Type::f32, Data::few, 1);
+  const Plan planned = plan({.reducer = Reducer::sum, .region = window}, Type::f32, {4, 3});
+  Array y(Type::f32, planned.output_shape()), gy = y, gx = x;
+  gy.values<float>()[0] = 3;
+  planned.run(x, y);
+  planned.vjp(x, gy, gx);
+  const auto cells = x.values<float>();
+  EXPECT_EQ(y.values<float>()[0], cells[0] + cells[1] + cells[2]);
+  EXPECT_EQ(numbers(gx), (std::vector<double>{3, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ class ApartLine {
  public:
   static constexpr bool exists = packs_in_flight<C>() > 1 && C::inputs == 1 && C::has_neutral;
   static HWY_INLINE bool applies(const Axis& axis) {
-    return !axis.irregular() && axis.dilation == 1 && axis.stride >= least_stride && axis.size <= most_cells;
+    // Products of larger strides might overflow.
+    return !axis.irregular() && axis.dilation == 1 && axis.stride >= least_stride && axis.stride <= axis.n &&
+           axis.size <= most_cells;
   }
   HWY_INLINE ApartLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
 

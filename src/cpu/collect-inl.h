@@ -201,7 +201,7 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
       stage.to = reinterpret_cast<std::byte*>(cells) - past * sizeof(T);
       stage.begin = stage.end = static_cast<std::int64_t>(past);
     }
-    if (stage.end + HWY_MIN(len * apart, Stage::room) > Stage::room) flush<T>(stage, false);
+    if (apart >= Stage::room || stage.end + HWY_MIN(len * apart, Stage::room) > Stage::room) flush<T>(stage, false);
     const std::int64_t left = (call.axis.out - place.window) * apart - place.tap;  // until the last window is behind
     const std::int64_t room = direct ? Make::turn : Stage::room - stage.end;
     std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), room / len);

@@ -57,7 +57,7 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   for (std::size_t l = 0; l < router.depth(); ++l) {
     const Axis& axis = router.axis(l);
     if (axis.adaptive || axis.dilation > 1) return false;
-    windows *= std::min({most_windows + 1, (axis.size - 1) / axis.stride + 1, std::max<std::int64_t>(axis.out, 1)});
+    windows *= std::min(most_windows + 1, (axis.size - 1) / axis.stride + 1);
   }
   const std::size_t last = router.depth() - 1;
   const bool lines = router.lanes().outputs == 1;

@@ -49,30 +49,13 @@ void push_kept(Layout& layout, const Loop& loop) {
   layout.outer[static_cast<std::size_t>(layout.outer_count++)] = loop;
 }
 
-// A pooled axis that is covered by one window merges with the axis outside it.
-bool covered(const Axis& axis) {
-  return !axis.irregular() && axis.out == 1 && axis.size == axis.n && axis.low == 0 && axis.high == 0 &&
-         axis.dilation == 1;
-}
-
 void push_level(Layout& layout, const Axis& axis, const Loop& loop, bool may_merge) {
-  const auto last = static_cast<std::size_t>(layout.depth - 1);
-  if (may_merge && layout.depth > 0 && covered(axis)) {
-    Axis& before = layout.axes[last];
+  if (may_merge && layout.depth > 0) {
+    const auto last = static_cast<std::size_t>(layout.depth - 1);
     Loop& outside = layout.levels[last];
-    std::int64_t bound = 0;
-    const bool fits =
-        !__builtin_mul_overflow(before.n + before.size + before.stride + before.low + before.high, axis.n, &bound);
-    if (fits && before.dilation == 1 && !before.irregular() && outside.x == loop.x * axis.n &&
-        outside.place == loop.place * axis.n) {
-      before = Axis{before.n * axis.n,
-                    before.size * axis.n,
-                    before.stride * axis.n,
-                    1,
-                    before.low * axis.n,
-                    before.high * axis.n,
-                    before.out,
-                    false};
+    const auto one = merged(layout.axes[last], axis);
+    if (one && outside.x == loop.x * axis.n && outside.place == loop.place * axis.n) {
+      layout.axes[last] = *one;
       outside.x = loop.x;
       outside.place = loop.place;
       return;

@@ -209,18 +209,9 @@ class Router {
   bool merge_last() {
     if (depth_ < 2) return false;
     const std::size_t last = depth_ - 1;
-    const Axis& axis = axes_[last];
-    Axis& outer = axes_[last - 1];
-    std::int64_t bound = 0;
-    if (axis.irregular() || axis.out != 1 || axis.size != axis.n || axis.low != 0 || axis.dilation != 1 ||
-        outer.irregular() || outer.dilation != 1 || levels_[last - 1].cell_step != levels_[last].cell_step * axis.n ||
-        __builtin_mul_overflow(outer.n + outer.size + outer.stride + outer.low + outer.high, axis.n, &bound))
-      return false;
-    outer.n *= axis.n;
-    outer.size *= axis.n;
-    outer.stride *= axis.n;
-    outer.low *= axis.n;
-    outer.high *= axis.n;
+    const auto one = merged(axes_[last - 1], axes_[last]);
+    if (!one || levels_[last - 1].cell_step != levels_[last].cell_step * axes_[last].n) return false;
+    axes_[last - 1] = *one;
     levels_[last - 1].cell_step = levels_[last].cell_step;
     return true;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "core/parallel.h"
 #include "cpu/cache.h"
@@ -55,24 +56,30 @@ bool weave(const Batch& planes, const Router& router) {
   const std::int64_t most = std::clamp(woven_bytes / bytes / cells / least * least, least, most_woven / bytes);
   if (!Collector::applies(router.turned(most), planes.offsets, planes.gy, planes.gx)) return false;
   const bool routed = planes.offsets.data != nullptr;
+  const Router across = router.turned(most);
   planes.in_tasks(most, [&](Scratch& scratch, std::int64_t begin, std::int64_t end) {
     std::byte* const turned_gy = scratch.take(most * outputs * bytes);
     std::byte* const turned_offsets = scratch.take(most * outputs);
     std::byte* const turned_gx = scratch.take(most * cells * bytes);
+    const View some_offsets = routed ? View(turned_offsets, Type::u8, {outputs, most}) : View();
+    const View some_gy(turned_gy, planes.gy.type, {outputs, most});
+    const MutableView some_gx(turned_gx, planes.gx.type, {cells, most});
+    const Collector collector(across, some_offsets, some_gy, some_gx, planes.divisor);
+    // The last ones may be fewer: the lanes of others are made, too, of whatever there is.
+    if (end % most != 0) {
+      std::memset(turned_gy, 0, static_cast<std::size_t>(most * outputs * bytes));
+      std::memset(turned_offsets, 0, static_cast<std::size_t>(most * outputs));
+    }
     for (std::int64_t first = begin; first < end; first += most) {
       const std::int64_t count = std::min(most, end - first);
       const auto turn = [&](std::int64_t size, const void* from, std::int64_t step, std::byte* to) {
-        transpose(size, static_cast<const std::byte*>(from) + first * step * size, step, count, outputs, to, count,
+        transpose(size, static_cast<const std::byte*>(from) + first * step * size, step, count, outputs, to, most,
                   count * step);
       };
       turn(bytes, planes.gy.data, planes.output_step, turned_gy);
       if (routed) turn(1, planes.offsets.data, planes.offset_step, turned_offsets);
-      const Router across = router.turned(count);
-      const View some_offsets = routed ? View(turned_offsets, Type::u8, {outputs, count}) : View();
-      const View some_gy(turned_gy, planes.gy.type, {outputs, count});
-      const MutableView some_gx(turned_gx, planes.gx.type, {cells, count});
-      Collector(across, some_offsets, some_gy, some_gx, planes.divisor).run_here();
-      transpose(bytes, turned_gx, count, cells, count,
+      collector.run_here();
+      transpose(bytes, turned_gx, most, cells, count,
                 static_cast<std::byte*>(planes.gx.data) + first * planes.cell_step * bytes, planes.cell_step, 0,
                 count * planes.cell_step);
     }

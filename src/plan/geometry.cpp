@@ -277,6 +277,18 @@ Extents plane_axes(std::string_view who, int rank, const std::optional<int>& poo
   return consecutive(channels_last ? 1 : 2, rank - 2);
 }
 
+std::optional<Axis> merged(const Axis& outer, const Axis& inner) noexcept {
+  const bool covered = !inner.irregular() && inner.out == 1 && inner.size == inner.n && inner.low == 0 &&
+                       inner.high == 0 && inner.dilation == 1;
+  if (!covered || outer.irregular() || outer.dilation != 1) return std::nullopt;
+  std::int64_t bound = outer.n;
+  for (const std::int64_t more : {outer.size, outer.stride, outer.low, outer.high})
+    if (__builtin_add_overflow(bound, more, &bound)) return std::nullopt;
+  const std::int64_t n = inner.n;
+  if (__builtin_mul_overflow(bound, n, &bound)) return std::nullopt;
+  return Axis{outer.n * n, outer.size * n, outer.stride * n, 1, outer.low * n, outer.high * n, outer.out};
+}
+
 Geometry resolve(std::string_view who, const Region& region, const Extents& shape) {
   element_count(shape);
   Geometry geometry;

@@ -1,6 +1,7 @@
 // Where the windows of a request lie on an array of a given shape.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -30,6 +31,10 @@ inline std::int64_t cells_across(const Axis& axis) noexcept { return axis.n / ax
 
 /// Whether windows are mostly padding: more than twice as long as the axis.
 inline bool overhangs(const Axis& axis) noexcept { return (axis.size - 1) / 2 >= cells_across(axis); }
+
+/// Two axes as one, where a single window covers the inner one and elements follow each other: nothing where it does
+/// not, or where numbers would be too large.
+std::optional<Axis> merged(const Axis& outer, const Axis& inner) noexcept;
 
 /// Checks a region against a shape; `who` stands in the errors.
 Geometry resolve(std::string_view who, const Region& region, const Extents& shape);
