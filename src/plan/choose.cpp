@@ -105,7 +105,7 @@ bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
 
 bool SweepRules::has_lanes(const Axis& axis) const noexcept {
   return plain_lines && sweep != Sweep::always && !axis.irregular() && axis.dilation == 1 &&
-         axis.stride >= least_picked && axis.size <= most_laned;
+         axis.stride >= least_picked && axis.stride <= axis.n && axis.size <= most_laned;
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
