@@ -8,6 +8,7 @@
 #endif
 
 #include "cpu/line_rows-inl.h"
+#include "plan/apart.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -33,17 +34,13 @@ template <class C, class T>
 class ApartLine {
   using A = typename LaneOf<typename C::N>::type;
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
-  static constexpr std::int64_t least_stride = 5, most_cells = 16;
+  static constexpr std::int64_t most_cells = most_apart_cells;
   // Lanes of a window: those of 8 bytes, or of a whole block of a register.
   static constexpr int least_width = sizeof(A) > 2 ? 4 : 8;
 
  public:
   static constexpr bool exists = packs_in_flight<C>() > 1 && C::inputs == 1 && C::has_neutral;
-  static HWY_INLINE bool applies(const Axis& axis) {
-    // Products of larger strides might overflow.
-    return !axis.irregular() && axis.dilation == 1 && axis.stride >= least_stride && axis.stride <= axis.n &&
-           axis.size <= most_cells;
-  }
+  static HWY_INLINE bool applies(const Axis& axis) { return lie_apart(axis); }
   HWY_INLINE ApartLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
 
   /// Outputs [from, to) of all lines. True if there may be NaN among them.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/apart.h"
 #include "plan/phases.h"
 
 namespace cenote {
@@ -14,7 +15,6 @@ constexpr std::int64_t shortest_swept_line = 9, shortest_swept_rows = 9, shortes
 // Along lines, cells that lie so far apart are fetched one by one, unless windows are so long that lanes run along
 // each; up to a few outputs that nobody wants cost less.
 constexpr std::int64_t least_picked = 5, most_picked = 11, most_dropped = 3, least_outputs = 16;
-constexpr std::int64_t most_laned = 16;  // cells of a window that has lanes of its own
 constexpr std::int64_t most_few = 4;     // channels that would leave most lanes empty
 constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too much of their halo
 
@@ -104,8 +104,7 @@ bool SweepRules::sweeps(const Axis& axis, bool innermost) const noexcept {
 }
 
 bool SweepRules::has_lanes(const Axis& axis) const noexcept {
-  return plain_lines && sweep != Sweep::always && !axis.irregular() && axis.dilation == 1 &&
-         axis.stride >= least_picked && axis.stride <= axis.n && axis.size <= most_laned;
+  return plain_lines && sweep != Sweep::always && lie_apart(axis);
 }
 
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
