@@ -88,7 +88,8 @@ Collector::Collector(const Router& router, const View& offsets, const View& gy, 
   }
   row_ = (lines_ ? axis.n : 1) * router.lanes().outputs;
   depth_ = lines_ ? last : last + 1;
-  std::int64_t taps = lines_ ? axis.size : 1;
+  // Without offsets taps are not counted: there may be too many.
+  std::int64_t taps = !offsets.data ? 0 : lines_ ? axis.size : 1;
   for (std::size_t l = depth_; l-- > 0; taps *= router.axis(l).size)
     levels_[l] = {router.axis(l), router.level(l), taps};
   slices_ = router.slices();
