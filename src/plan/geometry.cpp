@@ -280,7 +280,8 @@ Extents plane_axes(std::string_view who, int rank, const std::optional<int>& poo
 std::optional<Axis> merged(const Axis& outer, const Axis& inner) noexcept {
   const bool covered = !inner.irregular() && inner.out == 1 && inner.size == inner.n && inner.low == 0 &&
                        inner.high == 0 && inner.dilation == 1;
-  if (!covered || outer.irregular() || outer.dilation != 1) return std::nullopt;
+  // Windows seen from a cell may begin behind the first.
+  if (!covered || outer.irregular() || outer.dilation != 1 || outer.low < 0 || outer.high < 0) return std::nullopt;
   std::int64_t bound = outer.n;
   for (const std::int64_t more : {outer.size, outer.stride, outer.low, outer.high})
     if (__builtin_add_overflow(bound, more, &bound)) return std::nullopt;
