@@ -69,6 +69,8 @@ std::vector<Volumes> volumes() {
       all.push_back({count, {1, 1, 50 * side}, {1, 1, 30}, {1, 1, 20}, {0, 0, 9}});
       all.push_back({count, {1, 1, 50 * side}, {1, 1, 18}, {1, 1, 40}, {0, 0, 0}});
     }
+  // Windows without a cell before and behind those that cover all.
+  for (const std::int64_t side : {1, 2}) all.push_back({3, {1, 1, side}, {1, 1, 2}, {1, 1, 1}, {0, 1, 1}});
   // Groups of planes with one or two left over; more windows than hold a cell would, if there were as many.
   for (const std::int64_t count : {1, 3, 129, 130, 131}) {
     all.push_back({count, {1, 9, 9}, {1, 5, 5}, {1, 1, 1}, {0, 2, 2}});
