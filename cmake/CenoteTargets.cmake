@@ -8,7 +8,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(CENOTE_BASELINE -march=armv8-a+crypto)
 endif()
-if(CENOTE_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+if((CENOTE_SANITIZE OR CENOTE_ONE_TARGET) AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # The best of this machine is enough to find bad accesses; results are compared on every target without sanitizers.
   set(_cpu "")
   if(EXISTS /proc/cpuinfo)
