@@ -9,19 +9,19 @@
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t least_swept = 4096;    // lanes of a sweep that are kept until they are emitted, as long as
-constexpr std::int64_t most_swept = 8192;     // work is repeated less then, and the most of them
-constexpr std::int64_t read_together = 4096;  // bytes that are read before the rows that they make are merged
+constexpr std::int64_t least_swept = 4096;         // lanes of a sweep that are kept until they are emitted, as long as
+constexpr std::int64_t most_swept = 8192;          // work is repeated less then, and the most of them
+constexpr std::int64_t read_together = 4096;       // bytes that are read before the rows that they make are merged
+constexpr std::int64_t hopeful_bytes = 256 << 10;  // of cells that may turn out not to be tame
 
 }  // namespace
 
-std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
+Origin Block::enter(std::int64_t number) {
   const Layout& layout = run_.layout;
   const std::int64_t top = number % run_.tops.count, tile = number / run_.tops.count % run_.tiles.count;
   const std::int64_t piece = number / run_.tops.count / run_.tiles.count % run_.inner.count;
   std::int64_t outer = number / run_.tops.count / run_.tiles.count / run_.inner.count;
   Origin origin;
-  const std::int64_t last_outer = layout.outer_count > 0 ? outer : 0;
   for (int i = layout.outer_count - 1; i >= 0; --i) {
     const Loop& loop = layout.outer[static_cast<std::size_t>(i)];
     origin.add(loop, outer % loop.extent);
@@ -34,28 +34,44 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   tile_end_ = run_.tiles.end(tile);
   begin_ = run_.tops.begin(top);
   end_ = run_.tops.end(top);
-  if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
-  const std::byte* x = run_.x + origin.x * run_.read_bytes;
   beside_ = origin.beside;
   y_ = origin.y;
   place_ = origin.place;
   params_ = run_.plan.params;
   kernels_ = &run_.kernels;
   staged_ = run_.staged;
+  return origin;
+}
+
+std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
+  const Origin origin = enter(number);
+  if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
+  if (!run_.fused && !run_.hopeful) {
+    by_passes(origin);
+    return 1;
+  }
+  Loop beside;
+  if (run_.layout.outer_count > 0) beside = run_.layout.outer[static_cast<std::size_t>(run_.layout.outer_count - 1)];
+  const bool whole = run_.tops.count == 1 && run_.tiles.count == 1 && run_.inner.count == 1;
+  std::int64_t count = whole ? std::min(most, beside.extent - number % beside.extent) : 1;
   if (run_.fused) {
-    Loop beside;
-    if (layout.outer_count > 0) beside = layout.outer[static_cast<std::size_t>(layout.outer_count - 1)];
-    const bool whole = run_.tops.count == 1 && run_.tiles.count == 1 && run_.inner.count == 1;
-    const std::int64_t count = whole ? std::min(most, beside.extent - last_outer % beside.extent) : 1;
-    planes(x, origin.y, count, beside);
+    planes(origin, count, beside);
     return count;
   }
+  // What is made in vain should be little.
+  count = std::clamp<std::int64_t>(hopeful_bytes / (axis(0).n * axis(1).n * len_ * run_.read_bytes), 1, count);
+  if (!tame_planes(origin, count, beside))
+    for (std::int64_t i = 0; i < count; ++i) by_passes(enter(number + i));
+  return count;
+}
+
+void Block::by_passes(const Origin& origin) {
+  const std::byte* x = run_.x + origin.x * run_.read_bytes;
   if (!run_.direct) tame(x, begin_, end_);
   prepare();
   emit_ = run_.emitter.block(origin, len_, tile_begin_, tile_end_, row_lens_[0]);
   emit_.use(params_);
   run_.direct ? batch(x) : top_level(x);
-  return 1;
 }
 
 void Block::prepare() {

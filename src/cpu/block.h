@@ -119,6 +119,7 @@ struct Run {
   bool fused_inside = false;      // the same of the two innermost levels of several,
   bool ends_with_planes = false;  // of which the last that a window holds is written as it is made
   bool deep = false;              // or all that a window holds are made together
+  bool hopeful = false;           // one kernel makes whole planes if all of their cells are tame
   Pieces inner, tiles, tops;
   std::int64_t outers = 1;
 };
@@ -132,8 +133,14 @@ class Block {
   std::int64_t operator()(std::int64_t number, std::int64_t most);
 
  private:
+  /// Where block `number` lies; all else that is said of a block is its.
+  Origin enter(std::int64_t number);
   /// This block of `count` planes, which lie as the loop says, by one call.
-  void planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside);
+  void planes(const Origin& origin, std::int64_t count, const Loop& beside);
+  /// The same as if all cells were tame; says whether they are.
+  bool tame_planes(const Origin& origin, std::int64_t count, const Loop& beside);
+  /// The same of one plane, one pass after the other.
+  void by_passes(const Origin& origin);
   /// The same of winners whose offsets become indices, a few at a time.
   void number_planes(const Planes& all, const Loop& beside);
   /// The two innermost levels of one plane; where it goes is up to the caller.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/copy.h"
+#include "cpu/cache.h"
 #include "cpu/transpose.h"
 
 namespace cenote::cpu {
@@ -14,11 +15,11 @@ constexpr std::int64_t numbered = 8192;  // offsets that wait to become indices
 
 }  // namespace
 
-void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const Loop& beside) {
+void Block::planes(const Origin& origin, std::int64_t count, const Loop& beside) {
   scratch_.reset();
   make_work();
-  Planes call = planes_of_two_levels(x);
-  const std::int64_t first = y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
+  Planes call = planes_of_two_levels(run_.x + origin.x * run_.read_bytes);
+  const std::int64_t first = origin.y + begin_ * loop(0).y + tile_begin_ * loop(1).y;
   call.begin = begin_;
   call.end = end_;
   call.count = count;
@@ -34,7 +35,20 @@ void Block::planes(const std::byte* x, std::int64_t y, std::int64_t count, const
   call.divisor = averages ? call.out.count : 0;
   call.number = run_.emitter.numberer();
   call.indices = run_.emitter.straight_indices(first);
+  if (params_.tame) {
+    call.out.params = params_;
+    call.finish = run_.emitter.tame_finisher();
+    return run_.kernels.tame_planes(call);
+  }
   run_.emitter.numbering() ? number_planes(call, beside) : run_.kernels.planes(call);
+}
+
+bool Block::tame_planes(const Origin& origin, std::int64_t count, const Loop& beside) {
+  nan_ = false;
+  params_.tame = true;
+  params_.origin = 0;
+  planes(origin, count, beside);
+  return !nan_;
 }
 
 void Block::number_planes(const Planes& all, const Loop& beside) {
@@ -167,6 +181,7 @@ Pass Block::first_pass_of(const std::byte* x, std::int64_t rows, std::int64_t x_
                           std::int64_t end, std::byte* dst, std::int64_t dst_row, std::int64_t dst_plane) const {
   Pass pass{&axis(last_), begin, end,       x,    loop(last_).x, 0,       0, run_.x_plane, len_,
             dst,          len_,  dst_plane, rows, x_row,         dst_row, 1, params_};
+  pass.ahead = asked_ahead() / run_.read_bytes;
   if (run_.direct) {
     pass.fold = axis(0).size;
     pass.fold_step = axis(0).dilation * loop(0).x;

@@ -76,7 +76,7 @@ bool Emitter::is_straight() const noexcept {
     for (int l = 0; l < layout_.depth; ++l) look_at(layout_.levels[static_cast<std::size_t>(l)]);
     for (int i = 0; i < layout_.outer_count; ++i) look_at(layout_.outer[static_cast<std::size_t>(i)]);
     if (!plain) return false;
-  } else if (plan_.role != Role::value && plan_.role != Role::follower) {
+  } else if (plan_.role != Role::value && plan_.role != Role::follower && plan_.role != Role::tangent) {
     return false;
   }
   return plan_.count && !plan_.divides_late && finish_type_ == plan_.output_type &&

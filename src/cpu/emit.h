@@ -40,6 +40,7 @@ class Emitter {
   /// The call that turns states into the outputs from y on; how many is up to the caller.
   Finish straight(std::byte* states, std::int64_t y) const noexcept;
   void (*finisher() const noexcept)(const Finish&) { return kernels_.finish; }
+  void (*tame_finisher() const noexcept)(const Finish&) { return kernels_.tame_finish; }
   /// The same for winners: where indices from y on go, and what turns numbers within windows into those, or into the
   /// offsets that `numbering` wants, if there is one.
   void* straight_indices(std::int64_t y) const noexcept;

@@ -7,6 +7,7 @@
 #include "cpu/block.h"
 #include "cpu/cache.h"
 #include "cpu/woven.h"
+#include "reduce/reducers.h"
 
 namespace cenote::cpu {
 namespace {
@@ -70,12 +71,12 @@ bool is_swept(const Run& run) {
 }
 
 // Whether one kernel can make the planes of the two innermost levels: short windows over rows of lines.
-bool makes_planes(const Run& run) {
+bool makes_planes(const Run& run, bool exists) {
   const Layout& layout = run.layout;
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const Axis &across = layout.axes[last - 1], &line = layout.axes[last];
   const SweepRules& rules = run.rules;
-  if (!run.kernels.planes || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
+  if (!exists || run.staged || across.irregular() || line.irregular() || across.dilation > 1 ||
       across.size > most_folded || rules.sweeps(across, false))
     return false;
   if (layout.inner.extent == 1)
@@ -107,6 +108,23 @@ bool follows(const Run& run) {
   return has_pairs(line);
 }
 
+// Whether planes are made as if all cells were tame, at first: where such sums exist, by the kernels that make
+// followers. Of a smooth max no window may reach over an end, since there is no cell whose power is 0.
+bool is_hopeful(const Run& run) {
+  const Plan::Impl& plan = run.plan;
+  const Layout& layout = run.layout;
+  const bool lp = plan.pooling.reducer == Reducer::lp;
+  const double most =
+      lp ? scalar::Lp(plan.params).tame_cells<float>().high : scalar::SmoothMax(plan.params).tame_cells<float>().high;
+  const auto inside = [](const Axis& axis) {
+    return axis.interior() == std::pair<std::int64_t, std::int64_t>(0, axis.out);
+  };
+  return layout.depth == 2 && run.emitter.is_straight() && most > 0 &&
+         makes_planes(run, run.kernels.tame_planes != nullptr) && follows(run) &&
+         (layout.inner.extent > 1 || run.tile == 0 || run.tile >= layout.axes[1].out) &&
+         (lp || (inside(layout.axes[0]) && inside(layout.axes[1])));
+}
+
 // Whether the planes of a volume that windows hold are made together: they share none, nor any row.
 bool is_deep(const Run& run) {
   const Axis &top = run.layout.axes[0], &across = run.layout.axes[1], &line = run.layout.axes[2];
@@ -126,9 +144,9 @@ void cut(Run& run) {
   const bool side_by_side = layout.inner.extent > 1;
   run.inner = Pieces::of_rows(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
   const bool whole = run.direct || run.joined || run.deep || (run.swept && side_by_side) ||
-                     run.plan.role == Role::follower || run.tile == 0;
+                     run.plan.role == Role::follower || (run.hopeful && !side_by_side) || run.tile == 0;
   run.tiles = Pieces::of(tail.out, whole ? tail.out : run.tile);
-  if (run.fused && !run.swept && !run.direct && layout.inner.extent > 1)
+  if ((run.fused || run.hopeful) && !run.swept && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
   if (run.joined) return;
@@ -142,8 +160,9 @@ void cut(Run& run) {
     return Pieces::of(axis.out, std::max(ceil_div(axis.out, pieces), 4 * overlap));
   };
   if (have() < wanted) run.tops = split(top);
-  // Followers along lines have no maker that begins anywhere.
-  if (have() < wanted && run.direct && run.plan.role != Role::follower) run.tiles = split(tail);
+  // Followers along lines, and tame sums, have no maker that begins anywhere.
+  if (have() < wanted && run.direct && run.plan.role != Role::follower && !(run.hopeful && !side_by_side))
+    run.tiles = split(tail);
 }
 
 bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& layout, const Operands& operands,
@@ -178,6 +197,7 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
           false,
           false,
           false,
+          false,
           {},
           {},
           {},
@@ -186,9 +206,10 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   if (!run.kernels.merge) run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   if (!run.kernels.join) run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
   run.swept = is_swept(run);
-  run.fused = run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run));
+  run.fused =
+      run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run, run.kernels.planes != nullptr));
   run.fused_inside =
-      layout.depth > 2 && makes_planes(run) &&
+      layout.depth > 2 && makes_planes(run, run.kernels.planes != nullptr) &&
       (plan.role == Role::value || (plan.role == Role::winner && plan.count && run.emitter.number_inside_by_window()));
   const Axis& top = layout.axes[0];
   run.ends_with_planes = run.fused_inside && plan.role == Role::value && layout.depth == 3 &&
@@ -196,6 +217,7 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
                          top.size <= most_folded && !run.rules.sweeps(top, false);
   run.deep = run.ends_with_planes && is_deep(run);
   run.joined = run.fused && !run.swept && joins_rows(run);
+  run.hopeful = !run.fused && run.kernels.tame_planes && is_hopeful(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;

@@ -235,11 +235,13 @@ class ZeroWatch {
 template <class C>
 struct WatchFor {
   using type = NanWatch<typename LaneOf<typename C::N>::type>;
+  static HWY_INLINE type of(const C&) { return {}; }
 };
 template <class C>
 requires requires { decltype(C::reducer)::minus_zero; }
 struct WatchFor<C> {
   using type = ZeroWatch<decltype(C::reducer)::minus_zero>;
+  static HWY_INLINE type of(const C&) { return {}; }
 };
 template <class C>
 using Watch = typename WatchFor<C>::type;

@@ -167,6 +167,12 @@ HWY_INLINE Kernels kernels_of(int parts, void (*finish)(const Finish&)) {
 }
 
 template <class R, class T>
+HWY_INLINE void add_tame(Kernels& kernels) {
+  kernels.tame_planes = folded_planes<Carry<R, Lane<T>>, T>;
+  kernels.tame_finish = finish<R, T>;
+}
+
+template <class R, class T>
 HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
   using A = Lane<T>;
   if constexpr (R::integers || std::is_floating_point_v<A>) {
@@ -176,6 +182,7 @@ HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
     if constexpr (requires { R::tames; }) {
       table.at(Role::value, reducer).range = range<R, T>;
       table.at(Role::value, reducer).powers = tame_powers<R, T>;
+      add_tame<Tame<R>, T>(table.at(Role::value, reducer));
     }
     if constexpr (R::picks && sizeof(A) >= 4)
       table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
@@ -222,6 +229,7 @@ HWY_INLINE void add_derivatives(cpu::Table& table, Reducer reducer) {
     states.finish = finish_states<W, T>;
     table.at(Role::tangent, reducer) = kernels_of<Carry<Tangent<W>, T>, T>(3, finish<Tangent<W>, T>);
     table.at(Role::cotangent, reducer) = kernels_of<Carry<Cotangent<W>, T>, T>(2, finish<Cotangent<W>, T>);
+    if constexpr (requires { W::tames; }) add_tame<TameTangent<W>, T>(table.at(Role::tangent, reducer));
     if constexpr (requires { Cotangent<W>::tames; })
       table.at(Role::cotangent, reducer).powers = tame_powers<Cotangent<W>, T>;
   }

@@ -39,6 +39,7 @@ struct Pass {
   bool* nan = nullptr;  // set where cells may have been NaN; where not, none was
   // Winners are numbered by their place in the window, not by that among its real cells.
   bool by_window = false;
+  std::int64_t ahead = 0;  // elements behind those that are read which memory is asked for
 };
 
 inline constexpr std::int64_t sweep_rows = 2;
@@ -126,6 +127,10 @@ struct Kernels {
   void (*powers)(const void* cells, std::int64_t plane, void* powers, std::int64_t n, std::int64_t ahead,
                  const Params& params) = nullptr;
   bool swept = false;  // whether `planes` sweeps them
+  // The same: as `planes` and `finish`, of windows that share at most one row, as if all cells were tame. Says by
+  // line.nan that some were not: then what it made is worth nothing.
+  void (*tame_planes)(const Planes&) = nullptr;
+  void (*tame_finish)(const Finish&) = nullptr;
 };
 
 /// The kernels that read `storage`, for the SIMD target in use; all null where the reducer has no such type or role.

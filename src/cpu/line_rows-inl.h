@@ -7,7 +7,7 @@
 #define CENOTE_CPU_LINE_ROWS_INL_H_
 #endif
 
-#include "cpu/fold-inl.h"
+#include "cpu/tame-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {

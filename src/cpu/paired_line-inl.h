@@ -77,10 +77,11 @@ class PairedLine {
     const Q carry = like;
     const Rows<T, A> all = rows;
     const std::int64_t L = L_, n = pass_.axis->n, scale = pass_.id_scale, plane = pass_.dst_plane;
+    const std::int64_t ahead = pass_.ahead;
     const std::int64_t cut = HWY_MIN(cut_, to), begin = pass_.begin;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     constexpr bool follows = C::inputs == 2;
-    Watch<Q> watch;
+    Watch<Q> watch = WatchFor<Q>::of(carry);
     const auto split = [&](Pack<A> first, Pack<A> second) CENOTE_INLINED {
       return Cells{{hn::ConcatEven(Tag<A>(), second.v, first.v)}, {hn::ConcatOdd(Tag<A>(), second.v, first.v)}};
     };
@@ -88,11 +89,14 @@ class PairedLine {
     // the compiler does if it may.
     constexpr bool repeats = Low == 0 && !Three && !Together;
     const auto inside = [&](const T* p, const T*) CENOTE_INLINED {
+      __builtin_prefetch(p + ahead);
+      __builtin_prefetch(p + ahead + L);
       return repeats ? split(load(p), load(p + L)) : split(kept(load(p)), kept(load(p + L)));
     };
     // What stands for cells outside. A follower has no number that yields to all cells and their tangents, but the cell
     // at the end once more changes nothing: every window that reaches over it holds it.
-    const auto outside = [&](const T* nearest) CENOTE_INLINED { return follows ? load_every(nearest) : nothing; };
+    const auto outside = [&](const T* nearest)
+                             CENOTE_INLINED { return follows && !IsTame<C> ? load_every(nearest) : nothing; };
     const auto at_end = [&](const T* p, const T* nearest) CENOTE_INLINED {
       const auto cells = [&](int i) CENOTE_INLINED {
         return select(cut_cells_[i].inside, load_between(p + i * L, cut_cells_[i].low), outside(nearest));
@@ -100,12 +104,17 @@ class PairedLine {
       return split(cells(0), cells(1));
     };
     Pack<A> left = nothing, left_tangents = nothing;  // those of the odd cells of the pack before
+    const auto look_at = [&](const Pack<A>& before, Pack<A> a, Pack<A> b) CENOTE_INLINED {
+      if constexpr (Calm<C>::differs) {
+        if (!follows || &before == &left) return watch.add(a, b);
+        if constexpr (IsTame<C>) watch.add_tangents(a, b);
+      }
+    };
     // Calls use(cells) with the cells of the windows that begin with output o, or with their tangents.
     const auto with_taps = [&](const T* line, std::int64_t o, Pack<A>& before, const auto& read,
                                const auto& use) CENOTE_INLINED {
       const Cells now = read(line + 2 * o, line + n - 1);
-      if constexpr (Calm<C>::differs)
-        if (!follows || &before == &left) watch.add(now.even, now.odd);
+      look_at(before, now.even, now.odd);
       if constexpr (Low == 1) {
         const Pack<A> first = slide<static_cast<int>(hn::MaxLanes(Tag<A>())) - 1>(before, now.odd);
         before = now.odd;
@@ -113,8 +122,7 @@ class PairedLine {
       } else {
         if constexpr (!Three) return use(now.even, now.odd, nothing);
         const Pack<A> after = 2 * (o + L) < n ? load_every(line + 2 * (o + L)) : outside(line + n - 1);
-        if constexpr (Calm<C>::differs)
-          if (!follows || &before == &left) watch.add(after, after);
+        look_at(before, after, after);
         return use(now.even, now.odd, slide<1>(now.even, after));
       }
     };
@@ -137,7 +145,7 @@ class PairedLine {
     };
     for (; row < all.count; ++row) {
       A* const dst = all.dst + row * all.dst_row;
-      watch = {};
+      watch = WatchFor<Q>::of(carry);
       const T* line = all.src + row * all.src_row;
       if constexpr (Together) {
         const auto make_pack = [&](std::int64_t o) CENOTE_INLINED {
@@ -163,8 +171,11 @@ class PairedLine {
           const auto first = [&](const T* p)
                                  CENOTE_INLINED { return from > 0 ? load_every(p + 2 * from - 1) : outside(p); };
           left = first(line);
-          if constexpr (follows) left_tangents = first(line + carry.src_plane);
-          if constexpr (Calm<C>::differs) watch.add(left, left);
+          look_at(left, left, left);
+          if constexpr (follows) {
+            left_tangents = first(line + carry.src_plane);
+            look_at(left_tangents, left_tangents, left_tangents);
+          }
         }
         // What is known of a row before it is made is not asked at every pack.
         const auto make_row = [&](auto joins, auto keeps) CENOTE_INLINED {

@@ -49,7 +49,7 @@ class RowLine {
  public:
   /// Whether Rows::values may be asked for, with the numbers of winners.
   static constexpr bool writes_numbers = StreamsNumbers<C>::value;
-  static constexpr bool writes_values = LiftsAsIs<C>::value || C::inputs == 2 || writes_numbers;
+  static constexpr bool writes_values = LiftsAsIs<C>::value || C::inputs == 2 || writes_numbers || IsTame<C>;
   /// `far`: the rows lie beyond the caches.
   HWY_INLINE RowLine(const C& carry, const Pass& pass, bool far)
       : carry_(carry),
@@ -134,6 +134,8 @@ class RowLine {
           if constexpr (writes_numbers) {
             value = state.value;
             past ? state.number.stream(numbers + i) : state.number.store(numbers + i);
+          } else if constexpr (IsTame<C>) {
+            value = carry.reducer.lower(state, divisor);
           } else {
             value = state.part[C::inputs - 1];
           }
@@ -143,6 +145,25 @@ class RowLine {
       carry.store_state(state, dst + i, plane);
     }
   };
+
+  /// The state of the cells at p, of which a watch for tame ones sees the numbers that they are made of.
+  template <class Q, class Read>
+  static HWY_INLINE typename Q::State watched_cell(const Q& carry, Watch<Q>& watch, const T* p, std::int64_t id,
+                                                   const Read& read) {
+    if constexpr (!IsTame<Q>) {
+      return carry.cell(p, id, read);
+    } else {
+      const Pack<A> x = read(p);
+      watch.add(x);
+      if constexpr (Q::inputs == 1) {
+        return carry.reducer.lift(x);
+      } else {
+        const Pack<A> dx = read(p + carry.src_plane);
+        watch.add_tangents(dx);
+        return carry.reducer.lift(x, dx);
+      }
+    }
+  }
 
   /// R lines that share rows, in registers, or one of which the last row may be kept. True if it met NaN.
   template <int R, class Q>
@@ -159,7 +180,7 @@ class RowLine {
     A* last = R == 1 && rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
     const bool shared = R == 1 && rows.shared;
     Way way(rows, row, plane);
-    Watch<Q> watch;
+    Watch<Q> watch = WatchFor<Q>::of(carry);
     const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
     const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
     for (std::int64_t o = from / len; o < to / len; ++o, way.go_on(len), last += last ? kept_step : 0) {
@@ -175,10 +196,10 @@ class RowLine {
       const auto packs = [&]<int U>(std::int64_t i, const auto& read, std::integral_constant<int, U>) CENOTE_INLINED {
         typename Q::State state[R][U], cells[U], more[U];
         const auto get = [&](auto& states, const T* q, std::int64_t id) CENOTE_INLINED {
-          each<U>([&](int u) CENOTE_INLINED { states[u] = carry.cell(q + u * L, id, read); });
+          each<U>([&](int u) CENOTE_INLINED { states[u] = watched_cell(carry, watch, q + u * L, id, read); });
         };
         const auto look_at = [&](const auto& a, const auto& b) CENOTE_INLINED {
-          if constexpr (Calm<C>::differs)
+          if constexpr (Calm<C>::differs && !IsTame<C>)
             each<U>([&](int u) CENOTE_INLINED { watch.add(cells_of(a[u]), cells_of(b[u])); }), watch.stay();
         };
         const auto join = [&](auto& a, const auto& b) CENOTE_INLINED {
@@ -239,10 +260,10 @@ class RowLine {
     auto [inside, outside] = axis.interior();
     inside = HWY_MIN(HWY_MAX(inside, begin), end);
     outside = HWY_MAX(HWY_MIN(outside, end), inside);
-    Watch<Q> watch;
+    Watch<Q> watch = WatchFor<Q>::of(carry);
     const auto get = [&](const T* p, std::int64_t id, const auto& read) CENOTE_INLINED {
-      const auto state = carry.cell(p, id, read);
-      if constexpr (Calm<C>::differs) watch.add(cells_of(state), cells_of(state)), watch.stay();
+      const auto state = watched_cell(carry, watch, p, id, read);
+      if constexpr (Calm<C>::differs && !IsTame<C>) watch.add(cells_of(state), cells_of(state)), watch.stay();
       return state;
     };
     const auto whole = [](const T* q) CENOTE_INLINED { return load(q); };
@@ -305,7 +326,7 @@ class RowLine {
     const std::int64_t kept_step = kept_len();
     A* last = rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
     Way way(rows, row, plane);
-    Watch<Q> watch;
+    Watch<Q> watch = WatchFor<Q>::of(carry);
     const auto whole = [](const T* q) CENOTE_INLINED { return kept(load(q)); };
     const auto part = [&](const T* q) CENOTE_INLINED { return load_first(q, len % L); };
     for (std::int64_t o = from / len; o < to / len; ++o, way.go_on(len), last += last ? kept_step : 0) {
@@ -325,8 +346,8 @@ class RowLine {
           const T* q = window.cells + r * fold_row + j * step;
           const auto cell = [&](std::int64_t i, const auto& read) CENOTE_INLINED {
             const auto lifted = [&](std::int64_t id) CENOTE_INLINED {
-              const auto result = carry.cell(q + i, id, read);
-              if constexpr (Calm<C>::differs) watch.add(cells_of(result), cells_of(result)), watch.stay();
+              const auto result = watched_cell(carry, watch, q + i, id, read);
+              if constexpr (Calm<C>::differs && !IsTame<C>) watch.add(cells_of(result), cells_of(result)), watch.stay();
               return result;
             };
             if (!last) {

@@ -104,6 +104,14 @@ struct Follower {
   }
 };
 
+/// A sum of weight * dx over what weights are divided by, and 0 of no cells or zeros; never a negative zero, whose sign
+/// would hang on the order of things.
+template <class R, class N>
+CENOTE_FN N quotient_of(const R& reducer, N weights, N sum) {
+  const N zero = number<N>(0);
+  return select(sum == zero, zero, weights / reducer.spread(sum) + zero);
+}
+
 /// The derivative along a tangent: the sum of weight * dx over a window, together with what the weights need.
 template <class R>
 struct Tangent {
@@ -132,8 +140,7 @@ struct Tangent {
   template <class N>
   CENOTE_FN N lower(Parts<N, 3> a, N n) const {
     const Parts<N, 3> whole = base.close(a, n);
-    const N zero = number<N>(0);
-    return select(whole.part[1] == zero, zero, whole.part[2] / base.spread(whole.part[1]));
+    return quotient_of(base, whole.part[2], whole.part[1]);
   }
 };
 

@@ -8,6 +8,11 @@ namespace cenote {
 enum class Role { value, winner, states, tangent, cotangent, follower };
 inline constexpr int role_count = 6;
 
+/// Magnitudes from low to high.
+struct Bounds {
+  double low, high;
+};
+
 /// Options of the reducers, already checked: beta finite and not 0, p at least 1.
 struct Params {
   double beta = 1;

@@ -63,6 +63,8 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
 //   keeps(p, q)          whether p stays when windows are joined; nearer(p, q), whether it stays the other way round
 //   farthest<N>          what any p is nearer than
 //   light                if there, gains are so short that derivatives are joined in place
+//   tames                if there, sums of powers are plain numbers where cells are tame: tame_power, tame_slope and
+//                        lower_tame make and lower them, tame_cells and tame_tangents say of which magnitudes
 enum class Counts { none, divisor, padded };
 
 /// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
@@ -159,12 +161,23 @@ struct Lp {
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Lp(const Params& params) : p(params.p) {}
   double p;
+  /// Squares of such cells, and sums of many, are normal numbers.
+  template <class T>
+  CENOTE_FN Bounds tame_cells() const {
+    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent * 3 / 8);
+    return {1 / most, simple() ? most : 0};
+  }
+  template <class T>
+  CENOTE_FN Bounds tame_tangents() const {
+    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent / 2);
+    return {1 / most, most};
+  }
   /// The parameters for cells whose magnitudes, but for zeros, lie between low and high. Results come out the same, bit
   /// for bit, whether sums are tame or not.
   template <class N>
   CENOTE_FN static Params tamed(Params params, N low, N high) {
-    constexpr int most = std::numeric_limits<N>::max_exponent * 3 / 8;  // squares, and sums of many, are normal numbers
-    params.tame = Lp(params).simple() && low >= std::ldexp(N{1}, -most) && high <= std::ldexp(N{1}, most);
+    const Bounds bounds = Lp(params).tame_cells<N>();
+    params.tame = low >= static_cast<N>(bounds.low) && high <= static_cast<N>(bounds.high);
     return params;
   }
 
@@ -200,7 +213,11 @@ struct Lp {
   }
   template <class N>
   CENOTE_FN N tame_power(N x) const {
-    return power(magnitude(x), p);
+    return p == 1 ? magnitude(x) : x * x;
+  }
+  template <class N>
+  CENOTE_FN N tame_slope(N x, N) const {
+    return p == 1 ? sign(x) : x;
   }
   template <class N>
   CENOTE_FN N lower_tame(N sum) const {
@@ -230,9 +247,7 @@ struct Lp {
   /// The sign of x, 0 at 0, times what its unit leaves of it.
   template <class N>
   CENOTE_FN N slope(N x) const {
-    const N zero = number<N>(0), one = number<N>(1);
-    const N sign = select((x == zero) | is_nan(x), x, select(zero <= x, one, zero - one));
-    return sign * digits(magnitude(x), p - 1);
+    return sign(x) * digits(magnitude(x), p - 1);
   }
   template <class N>
   CENOTE_FN N gain(N from, N to) const {
@@ -262,6 +277,11 @@ struct Lp {
 
  private:
   CENOTE_FN bool simple() const { return p == 1 || p == 2; }
+  template <class N>
+  CENOTE_FN N sign(N x) const {
+    const N zero = number<N>(0), one = number<N>(1);
+    return select((x == zero) | is_nan(x), x, select(zero <= x, one, zero - one));
+  }
   template <class N>
   CENOTE_FN N unit(N m) const {
     return simple() ? select((m == number<N>(0)) | is_nan(m), m, binade(m)) : m;
@@ -319,3 +339,4 @@ struct Winner {
 CENOTE_REGION_END
 
 #include "reduce/derivatives-inl.h"
+#include "reduce/tame-inl.h"

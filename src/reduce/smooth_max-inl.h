@@ -30,6 +30,17 @@ struct SmoothMax {
         tame(params.tame),
         narrow(params.beta, params.origin),
         wide(params.beta, params.origin) {}
+  /// With an origin of 0, powers of such cells, and sums of many, are normal numbers.
+  template <class T>
+  CENOTE_FN Bounds tame_cells() const {
+    const double most = crowded ? std::numeric_limits<T>::max_exponent * 0.375 / 1.45 : 0;
+    return {0, most / (sizeof(T) == 4 ? static_cast<double>(narrow.beta) : static_cast<double>(wide.beta))};
+  }
+  template <class T>
+  CENOTE_FN Bounds tame_tangents() const {
+    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent / 2);
+    return {1 / most, most};
+  }
   /// The parameters for cells of which low and high are the least and the greatest. Results come out the same, bit for
   /// bit, whether sums are tame or not.
   template <class N>
@@ -86,6 +97,10 @@ struct SmoothMax {
   CENOTE_FN N tame_power(N x) const {
     const auto& s = scale<N>();
     return tame_power_at(x, number<N>(s.sign * s.high), number<N>(s.sign * s.low));
+  }
+  template <class N>
+  CENOTE_FN N tame_slope(N, N power) const {
+    return power;
   }
   template <class N>
   CENOTE_FN N lower_tame(N sum) const {

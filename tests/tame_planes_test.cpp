@@ -1,0 +1,117 @@
+// Smooth max and lp of small windows are made as if all cells were tame, and anew where some are not: no one may
+// notice.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <cenote/cenote.h>
+
+#include "support/arrays.h"
+#include "support/machine.h"
+#include "support/random_derivative.h"
+
+namespace cenote::test {
+namespace {
+
+struct Small {
+  Extents shape;
+  bool last;
+  std::int64_t size, stride, padding;
+
+  Pooling pooling(Reducer reducer, double p) const {
+    const int axes = last || shape.size() < 4 ? shape.size() - 2 : 2;
+    Window window{.size = Extents::filled(axes, size), .stride = Extents::filled(axes, stride)};
+    window.padding = padding;
+    window.channels_last = last;
+    Pooling result{.reducer = reducer, .region = window, .beta = 1.5, .p = p};
+    // Padded cells that count would be another way.
+    result.pad = SmoothPadding::ignore;
+    return result;
+  }
+};
+
+std::vector<Small> small_windows() {
+  std::vector<Small> all;
+  for (const std::int64_t padding : {0, 1})
+    for (const std::int64_t size : {2, 3}) {
+      all.push_back({{2, 5, 37, 70}, false, size, 2, padding});
+      all.push_back({{3, 2, 133}, false, size, 2, padding});
+      for (const std::int64_t channels : {8, 16, 40, 64, 300})
+        all.push_back({{2, 9, 11, channels}, true, size, 2, padding});
+      all.push_back({{2, 9, 11, 48}, true, size, 3, padding});
+      all.push_back({{2, 40, 32}, true, size, 2, padding});
+    }
+  return all;
+}
+
+struct Kind {
+  Reducer reducer;
+  double p;
+};
+constexpr Kind kinds[] = {{Reducer::lp, 1}, {Reducer::lp, 2}, {Reducer::smooth_max, 2}};
+
+/// What is made of x, and of x with dx.
+struct Made {
+  Array y, dy;
+  Made(const Pooling& pooling, const Array& x, const Array& dx) : y(pool(x, pooling)), dy(jvp(pooling, x, dx).dy) {}
+};
+
+class TamePlanes : public testing::TestWithParam<std::string> {};
+
+TEST_P(TamePlanes, DoNotFeelWildCellsElsewhere) {
+  for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16})
+    for (const Small& small : small_windows())
+      for (const Kind& kind : kinds) {
+        SCOPED_TRACE(std::string(name(type)) + " " + std::string(name(kind.reducer)) + " " + std::to_string(kind.p));
+        const Pooling pooling = small.pooling(kind.reducer, kind.p);
+        const Array x = drawn(small.shape, type, Data::unit, 1), dx = drawn(small.shape, type, Data::unit, 2);
+        const Machine machine(GetParam(), 1);
+        const Made tame(pooling, x, dx);
+        // The last cell of all is in the last window, or in none.
+        for (const double wild : {inf, nan, 1e30, -1e-30, 3e4}) {
+          Array other = x, tangent = dx;
+          visit(type, [&](auto element) {
+            using T = decltype(element);
+            if constexpr (std::is_floating_point_v<T> || sizeof(T) == 2)
+              other.values<T>()[static_cast<std::size_t>(x.size() - 1)] = static_cast<T>(static_cast<float>(wild));
+          });
+          const Made mixed(pooling, other, tangent);
+          const std::int64_t outputs = tame.y.size();
+          const std::int64_t beside = small.last ? small.shape[small.shape.size() - 1] : 1;
+          const auto same = [&](const Array& a, const Array& b) {
+            const auto u = bytes_of(a), v = bytes_of(b);
+            const auto count = static_cast<std::size_t>(outputs - beside) * size_of(type);
+            return std::equal(u.begin(), u.begin() + static_cast<std::ptrdiff_t>(count), v.begin());
+          };
+          EXPECT_TRUE(same(tame.y, mixed.y)) << wild;
+          EXPECT_TRUE(same(tame.dy, mixed.dy)) << wild;
+        }
+      }
+}
+
+TEST_P(TamePlanes, HoldTinyAndHugeCellsAsTheOthersDo) {
+  // Scaled by a power of two, everything is: what is tame in one scale is not in the other.
+  for (const Small& small : small_windows())
+    for (const Kind& kind : {kinds[0], kinds[1]}) {
+      const Pooling pooling = small.pooling(kind.reducer, kind.p);
+      const Array x = drawn(small.shape, Type::f32, Data::unit, 3), dx = drawn(small.shape, Type::f32, Data::unit, 4);
+      const Machine machine(GetParam(), 2);
+      const Made made(pooling, x, dx);
+      for (const double scale : {0x1p-90, 0x1p90}) {
+        Array far = x;
+        for (float& value : far.values<float>()) value *= static_cast<float>(scale);
+        const Made scaled(pooling, far, dx);
+        Array back = scaled.y;
+        for (float& value : back.values<float>()) value /= static_cast<float>(scale);
+        EXPECT_TRUE(same_bits(back, made.y)) << scale;
+        EXPECT_TRUE(same_bits(scaled.dy, made.dy)) << scale;
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, TamePlanes, testing::ValuesIn(targets_under_test()));
+
+}  // namespace
+}  // namespace cenote::test
