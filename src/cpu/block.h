@@ -115,6 +115,7 @@ struct Run {
   bool direct;                    // the outermost level's few rows are folded as they are read, without a ring
   bool fused = false;             // one kernel makes whole planes,
   bool swept = false;             // which are swept both ways,
+  bool flat = false;              // or each of which is one line of cells,
   bool joined = false;            // or whose rows are one line
   bool fused_inside = false;      // the same of the two innermost levels of several,
   bool ends_with_planes = false;  // of which the last that a window holds is written as it is made

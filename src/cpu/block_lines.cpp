@@ -141,6 +141,11 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
     work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
     call.cells = scratch_.take((places + strip + along.size) * run_.lane_bytes);
     call.ends = scratch_.take(std::max(across.size, along.size) * strip_bytes);
+  } else if (run_.flat) {
+    rows = across.n * along.n + 64;
+    call.piece = ceil_div(across.n * along.n, plane_piece) * plane_piece;
+    call.flat = true;
+    call.cells = scratch_.take((across.n * along.n / 4 + 64) * along.size * run_.lane_bytes);
   } else if (run_.joined) {
     joined_ = along;
     joined_.n *= across.n;

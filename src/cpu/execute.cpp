@@ -70,6 +70,16 @@ bool is_swept(const Run& run) {
          (across.size * line.size >= least_small && (small || wide));
 }
 
+// Whether planes that are one line of cells each follow each other in memory.
+bool is_flat(const Plan::Impl& plan, const Layout& layout) {
+  const Algorithm& algorithm = plan.algorithm;
+  if (!algorithm.flat || algorithm.weave != Weave::automatic || algorithm.sweep != Sweep::automatic) return false;
+  if (plan.role != Role::value || layout.depth != 2 || layout.inner.extent > 1 || layout.outer_count == 0) return false;
+  const Axis &across = layout.axes[0], &line = layout.axes[1];
+  return layout.levels[0].x == line.n && layout.levels[0].y == line.n &&
+         layout.outer[static_cast<std::size_t>(layout.outer_count - 1)].x == across.n * line.n;
+}
+
 // Whether one kernel can make the planes of the two innermost levels: short windows over rows of lines.
 bool makes_planes(const Run& run, bool exists) {
   const Layout& layout = run.layout;
@@ -128,11 +138,13 @@ bool is_hopeful(const Run& run) {
 // Whether the planes of a volume that windows hold are made together: they share none, nor any row.
 bool is_deep(const Run& run) {
   const Axis &top = run.layout.axes[0], &across = run.layout.axes[1], &line = run.layout.axes[2];
-  return run.layout.inner.extent == 1 && !run.rules.sweeps(line, true) &&
-         across.out * line.out * run.lane_bytes >= least_deep && top.low == 0 && top.size <= top.stride &&
-         top.interior() == std::pair<std::int64_t, std::int64_t>(0, top.out) && across.size <= across.stride &&
-         across.low == 0 && across.interior() == std::pair<std::int64_t, std::int64_t>(0, across.out) &&
-         !across.irregular() && !line.irregular() && has_pairs(line) && run.rules.sweep != Sweep::always;
+  const bool side_by_side = run.layout.inner.extent > 1;
+  return !run.rules.sweeps(line, true) &&
+         across.out * line.out * run.layout.inner.extent * run.lane_bytes >= least_deep && top.low == 0 &&
+         top.size <= top.stride && top.interior() == std::pair<std::int64_t, std::int64_t>(0, top.out) &&
+         across.size <= across.stride && across.low == 0 &&
+         across.interior() == std::pair<std::int64_t, std::int64_t>(0, across.out) && !across.irregular() &&
+         !line.irregular() && (side_by_side || has_pairs(line)) && run.rules.sweep != Sweep::always;
 }
 
 // Cuts the work so that every thread has some, without ever changing a bit of the result.
@@ -143,13 +155,13 @@ void cut(Run& run) {
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   const bool side_by_side = layout.inner.extent > 1;
   run.inner = Pieces::of_rows(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
-  const bool whole = run.direct || run.joined || run.deep || (run.swept && side_by_side) ||
+  const bool whole = run.direct || run.joined || run.flat || run.deep || (run.swept && side_by_side) ||
                      run.plan.role == Role::follower || (run.hopeful && !side_by_side) || run.tile == 0;
   run.tiles = Pieces::of(tail.out, whole ? tail.out : run.tile);
   if ((run.fused || run.hopeful) && !run.swept && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
-  if (run.joined) return;
+  if (run.joined || run.flat) return;
   const std::int64_t wanted = run.alone || run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
   const auto split = [&](const Axis& axis) {
@@ -166,7 +178,7 @@ void cut(Run& run) {
 }
 
 bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& layout, const Operands& operands,
-                const Numbering* numbering, std::int64_t tile, bool stream, bool alone) {
+                const Numbering* numbering, std::int64_t tile, bool stream, bool alone, bool flat = false) {
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;
@@ -198,6 +210,7 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
           false,
           false,
           false,
+          false,
           {},
           {},
           {},
@@ -205,9 +218,11 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   // Halves that are widened leave states to the lane type.
   if (!run.kernels.merge) run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   if (!run.kernels.join) run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
-  run.swept = is_swept(run);
-  run.fused =
-      run.swept || (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run, run.kernels.planes != nullptr));
+  run.flat = flat;
+  if (flat && (!run.kernels.swept || run.staged || !run.emitter.is_straight())) return false;
+  run.swept = !flat && is_swept(run);
+  run.fused = run.swept || run.flat ||
+              (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run, run.kernels.planes != nullptr));
   run.fused_inside =
       layout.depth > 2 && makes_planes(run, run.kernels.planes != nullptr) &&
       (plan.role == Role::value || (plan.role == Role::winner && plan.count && run.emitter.number_inside_by_window()));
@@ -216,7 +231,7 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
                          run.emitter.is_straight() && !top.irregular() && top.dilation == 1 &&
                          top.size <= most_folded && !run.rules.sweeps(top, false);
   run.deep = run.ends_with_planes && is_deep(run);
-  run.joined = run.fused && !run.swept && joins_rows(run);
+  run.joined = run.fused && !run.swept && !run.flat && joins_rows(run);
   run.hopeful = !run.fused && run.kernels.tame_planes && is_hopeful(run);
   if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
   cut(run);
@@ -269,6 +284,9 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   const Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const Numbering numbering(plan, layout);
   const bool stream = plan.bytes > last_level_cache() / 8 * 7;
+  if (is_flat(plan, layout) &&
+      run_layout(plan, plan.algorithm, layout, operands, &numbering, plan.algorithm.tile, stream, false, true))
+    return true;
   const Woven woven(plan, layout, operands, numbering, stream);
   if (!woven.applies())
     return each_phase(plan, plan.algorithm, layout, operands, [&](const Layout& part, const Operands& parts) {

@@ -81,6 +81,7 @@ struct Planes {
   bool folded;               // those are folded as they are read, by line.fold
   std::int64_t joined;       // outputs of a row where all rows of a plane are one line, 0 elsewhere
   bool swept;                // windows of any size at every place, in both directions
+  bool flat;                 // short ones at every place, of planes that are one line; masks fit `cells`
   std::int64_t begin, end;   // its outputs
   std::int64_t count, step;  // planes, and how far apart they lie in src
   std::int64_t depth = 1, depth_step = 0;  // planes that each of those is made of, and how far apart they lie
@@ -96,7 +97,7 @@ struct Planes {
   void* keep = nullptr;
   bool direct = false;  // values are of the type that is read, and what states are after a division
   double divisor = 0;   // by this, unless it is 0
-  // Swept planes only: memory for a batch of rows of cells, and for the ends of a block.
+  // Swept planes only: memory for a batch of rows of cells, or for masks, and for the ends of a block.
   void *cells = nullptr, *ends = nullptr;
   std::int64_t batch = 0;     // rows whose lines are made at a time
   std::int64_t out_step = 0;  // between outputs of a line

@@ -10,6 +10,7 @@
 
 #include <bit>
 
+#include "cpu/flat_planes-inl.h"
 #include "cpu/lines-inl.h"
 #include "cpu/outlet-inl.h"
 #include "cpu/row_line-inl.h"
@@ -382,8 +383,10 @@ void folded_planes(const Planes& call) {
 template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
-  if constexpr (LiftsAsIs<C>::value)
+  if constexpr (LiftsAsIs<C>::value) {
     if (call.swept) return SweptPlanes<C, T>(carry, call).run();
+    if (call.flat) return FlatPlanes<C, T>(carry, call).run();
+  }
   using A = typename LaneOf<typename C::N>::type;
   const auto make_with = [&](const auto& line) HWY_ATTR { make_planes(carry, Maker<T, A>(line), call); };
   // Short windows too where values are written at once; whether they are must not depend on where a line is cut.

@@ -176,7 +176,7 @@ class RowLine {
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, apart = R > 1 ? rows.apart : 0;
     const std::int64_t row_id = rows.id, row_scale = rows.id_scale, dst_row = rows.dst_row, plane = pass_.dst_plane;
     const T* const line = rows.src + row * rows.src_row;
-    const std::int64_t kept_step = kept_len(), ahead = ahead_;
+    const std::int64_t kept_step = kept_len(), ahead = ahead_, behind = ahead > 0 ? 0 : pass_.ahead;
     A* last = R == 1 && rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
     const bool shared = R == 1 && rows.shared;
     Way way(rows, row, plane);
@@ -196,6 +196,7 @@ class RowLine {
       const auto packs = [&]<int U>(std::int64_t i, const auto& read, std::integral_constant<int, U>) CENOTE_INLINED {
         typename Q::State state[R][U], cells[U], more[U];
         const auto get = [&](auto& states, const T* q, std::int64_t id) CENOTE_INLINED {
+          if (behind > 0) each<U>([&](int u) CENOTE_INLINED { __builtin_prefetch(q + u * L + behind); });
           each<U>([&](int u) CENOTE_INLINED { states[u] = watched_cell(carry, watch, q + u * L, id, read); });
         };
         const auto look_at = [&](const auto& a, const auto& b) CENOTE_INLINED {

@@ -24,6 +24,8 @@ constexpr std::int64_t least_tile = 64;  // narrower tiles would re-read too muc
 constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_dense = 48, most_swept = 28;
 // Cells of a line up to which it is so where windows that tile it have lanes of their own.
 constexpr std::int64_t most_laned_tiles = 31;
+// Rows and columns of windows, and cells of planes, up to which planes are faster as one line of cells each.
+constexpr std::int64_t most_flat = 5, most_flat_cells = 3200;
 constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
 constexpr std::int64_t most_rows = 8;        // of windows
 
@@ -68,6 +70,17 @@ bool is_small(const Geometry& geometry, const SweepRules& rules, bool places, do
   if (line.stride == 1 && dense && (line.size <= 3 || line.size == 5 || swept))
     return fewer(line.size <= 3 ? most_dense : most_swept);
   return true;
+}
+
+// Whether windows are short and at every place of small planes, with as many outputs as cells.
+bool is_flat(const Geometry& geometry, std::int64_t lane_bytes) {
+  for (const Axis& axis : geometry.axes)
+    if (axis.irregular() || axis.stride > 1 || axis.dilation > 1 || axis.out != axis.n || axis.low >= axis.size ||
+        axis.size > most_flat || axis.size > axis.n || axis.n > most_flat_cells)
+      return false;
+  if (geometry.axes.size() != 2) return false;
+  const std::int64_t cells = geometry.axes[0].n * geometry.axes[1].n;
+  return cells <= most_flat_cells && cells * lane_bytes >= 64;
 }
 
 // Which windows are swept, in words.
@@ -118,7 +131,7 @@ std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept {
 }
 
 Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs, bool places,
-                 std::int64_t bytes) {
+                 std::int64_t bytes, bool alike) {
   const auto depth = static_cast<int>(geometry.axes.size());
   const int last = static_cast<int>(geometry.pooled[depth - 1]);
   const bool contiguous = last == shape.size() - 1;
@@ -142,7 +155,11 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
     cells = saturating_product(cells, std::max<std::int64_t>({axis.n, axis.out, 1}));
   result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
                  is_small(geometry, result, places, 4.0 / static_cast<double>(bytes));
-  if (result.small) result.reason += "; of small planes they run across many, which are turned";
+  result.flat = contiguous && alike && !weighs && !places && is_flat(geometry, state_bytes);
+  if (result.flat)
+    result.reason += "; small planes are one line of cells each";
+  else if (result.small)
+    result.reason += "; of small planes they run across many, which are turned";
   result.swept = swept_axes(geometry, result);
   if (!result.swept.empty()) result.reason += "; " + result.swept;
   // Those that are turned, and their outputs.

@@ -49,14 +49,15 @@ struct Algorithm : SweepRules {
   std::int64_t scratch = 0;
   Weave weave = Weave::automatic;
   bool small = false;  // lines are so short that lanes are better used across planes
+  bool flat = false;   // or along planes, each of which is one line of cells: windows are short, and at every place
   bool weaves() const noexcept { return weave == Weave::automatic ? small : weave == Weave::always; }
 };
 
 /// Never depends on the number of threads. `state_bytes` is what one output carries between passes; `weighs`
 /// says that every cell has a weight, so that states are dear to make and to join; `places` that the places of cells
-/// are wanted, and `bytes` is the size of a cell.
+/// are wanted, and `bytes` is the size of a cell. `alike`: all outputs are divided by the same number, or none is.
 Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs, bool places,
-                 std::int64_t bytes);
+                 std::int64_t bytes, bool alike = false);
 
 /// Rows of an axis that must be at hand at once to make `outputs` of them.
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept;

@@ -186,7 +186,8 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   plan->bytes = total_bytes(*plan);
   const std::int64_t parts = pooling.indices ? 2 : plan->traits.parts;
   plan->algorithm = choose(plan->geometry, shape, parts * static_cast<std::int64_t>(size_of(plan->lane_type)),
-                           plan->traits.weighs, pooling.indices.has_value(), static_cast<std::int64_t>(size_of(type)));
+                           plan->traits.weighs, pooling.indices.has_value(), static_cast<std::int64_t>(size_of(type)),
+                           plan->count.has_value() && !plan->divides_late);
   return Plan(std::move(plan));
 }
 

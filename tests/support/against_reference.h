@@ -82,6 +82,11 @@ inline std::vector<Plan> ways(const Plan& planned) {
   for (const Axis& axis : planned.axes()) cells *= axis.n;
   if (planned.impl().algorithm.along_lines && cells <= 512)
     add(Sweep::automatic, planned.impl().algorithm.small ? Weave::never : Weave::always);
+  if (planned.impl().algorithm.flat) {
+    auto impl = std::make_shared<Plan::Impl>(planned.impl());
+    impl->algorithm.flat = false;
+    result.emplace_back(std::move(impl));
+  }
   return result;
 }
 

@@ -1,0 +1,161 @@
+// Small planes whose windows are short and lie at every place: each plane is one line of cells, wherever its rows end.
+
+#if defined(CENOTE_CPU_FLAT_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_FLAT_PLANES_INL_H_
+#undef CENOTE_CPU_FLAT_PLANES_INL_H_
+#else
+#define CENOTE_CPU_FLAT_PLANES_INL_H_
+#endif
+
+#include <numeric>
+
+#include "cpu/outlet-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote {
+namespace HWY_NAMESPACE {
+
+/// Planes without gaps, of as many outputs as cells. Windows along rows are made for all rows at once: lanes whose tap
+/// belongs to another row are told by masks, which are the same for every plane. Windows across rows are then joined
+/// for all rows at once that have the same number of cells.
+template <class C, class T>
+class FlatPlanes {
+  using A = typename LaneOf<typename C::N>::type;
+  using Mask = hn::Mask<Tag<A>>;
+
+ public:
+  FlatPlanes(const C& carry, const Planes& call)
+      : carry_(carry),
+        call_(call),
+        across_(*call.across),
+        line_(*call.line.axis),
+        L_(lanes<A>()),
+        cells_(across_.n * line_.n),
+        lines_(static_cast<A*>(call.ring)),
+        masks_(static_cast<Mask*>(call.cells)),
+        outlet_(call, nullptr) {
+    // After so many packs the first lane is in the first column again.
+    const std::int64_t size = line_.size, again = line_.n / std::gcd(line_.n, L_) * size;
+    Mask* mask = masks_;
+    for (std::int64_t i = 0; i < cells_; i += L_)
+      for (std::int64_t tap = 0; tap < size; ++tap, ++mask)
+        *mask = mask - masks_ >= again && i + L_ <= cells_
+                    ? mask[-again]
+                    : inside_row(HWY_MIN(i, cells_ - L_) % line_.n, tap - line_.low);
+  }
+
+  void run() {
+    const auto* src = static_cast<const T*>(call_.line.src);
+    auto* dst = static_cast<char*>(call_.out.dst);
+    std::int64_t held = 0;
+    for (std::int64_t p = 0; p < call_.count; ++p, src += call_.step, dst += call_.out_plane * call_.out_size) {
+      held = outlet_.go_on(held, dst);
+      A* const states = outlet_.states() + held;
+      // Beside the first and the last plane there may be none.
+      const bool alone = p == 0 || p + 1 == call_.count;
+      const bool any = make(Calm<C>::of(carry_), src, alone, states);
+      if (Calm<C>::differs && HWY_UNLIKELY(any)) make(carry_, src, alone, states);
+      held = outlet_.pass_on(held + cells_);
+    }
+    outlet_.go_on(held, nullptr);
+  }
+
+ private:
+  /// The lanes, the first of which is in column `first`, of which that `apart` columns on is in the same row.
+  HWY_INLINE Mask inside_row(std::int64_t first, std::int64_t apart) const {
+    std::uint8_t bits[8] = {};
+    for (std::int64_t i = 0, column = first; i < L_; ++i, column = column + 1 < line_.n ? column + 1 : 0) {
+      const bool inside = column + apart >= 0 && column + apart < line_.n;
+      bits[i / 8] = static_cast<std::uint8_t>(bits[i / 8] | inside << i % 8);
+    }
+    return hn::LoadMaskBits(Tag<A>(), bits);
+  }
+
+  /// One plane. True if it met NaN.
+  template <class Q>
+  HWY_NOINLINE bool make(const Q& carry, const T* src, bool alone, A* states) {
+    const bool centred = !alone && line_.size == 2 * line_.low + 1;
+    const bool any = centred && line_.size == 3   ? along<3>(carry, src, alone)
+                     : centred && line_.size == 5 ? along<5>(carry, src, alone)
+                                                  : along<0>(carry, src, alone);
+    const std::int64_t n = across_.n, low = across_.low, size = across_.size;
+    // Rows from `row` on that have the same number of cells.
+    for (std::int64_t row = 0, end; row < n; row = end) {
+      const bool inside = row >= low && row - low + size <= n;
+      end = inside ? n - size + low + 1 : row + 1;
+      const std::int64_t first = HWY_MAX(row - low, 0), count = HWY_MIN(row - low + size, n) - first;
+      const A* from = lines_ + first * line_.n;
+      A* to = states + row * line_.n;
+      const std::int64_t len = (end - row) * line_.n;
+      count == 3   ? join<3>(carry, from, count, len, to)
+      : count == 5 ? join<5>(carry, from, count, len, to)
+      : count == 2 ? join<2>(carry, from, count, len, to)
+                   : join<0>(carry, from, count, len, to);
+    }
+    return any;
+  }
+
+  /// Windows along the rows of a plane, of Size cells around each if that is not 0.
+  template <int Size, class Q>
+  HWY_INLINE bool along(const Q& like, const T* src, bool alone) {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const std::int64_t L = L_, cells = cells_, size = Size > 0 ? Size : line_.size,
+                       low = Size > 0 ? Size / 2 : line_.low;
+    const std::int64_t next = call_.step + L;
+    const Mask* masks = masks_;
+    A* const lines = lines_;
+    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
+    Watch<Q> watch = WatchFor<Q>::of(carry);
+    const auto tap = [&](std::int64_t at, std::int64_t j) CENOTE_INLINED {
+      const std::int64_t first = at + j - low;
+      const Pack<A> x = HWY_LIKELY(!alone)
+                            ? load(src + first)
+                            : load_between(src + first, LaneRange<T>(HWY_MIN(HWY_MAX(-first, 0), L),
+                                                                     HWY_MAX(HWY_MIN(cells - first, L), 0)));
+      return carry.lift(Size > 0 && j == Size / 2 ? x : Pack<A>{hn::IfThenElse(masks[j], x.v, nothing.v)}, 0);
+    };
+    for (std::int64_t i = 0; i < cells; i += L, masks += size) {
+      const std::int64_t at = HWY_MIN(i, cells - L);
+      // Memory would idle while rows are joined.
+      __builtin_prefetch(src + at + next);
+      auto state = tap(at, 0);
+      if constexpr (Size > 0)
+        each<Size - 1>([&](int j) CENOTE_INLINED { state = carry.combine(state, tap(at, j + 1)); });
+      else
+        for (std::int64_t j = 1; j < size; ++j) state = carry.combine(state, tap(at, j));
+      if constexpr (Q::is_calm) {
+        const Pack<A> here = load(src + at);
+        watch.add(here, here);
+      }
+      carry.store_state(state, lines + at, 0);
+    }
+    return watch.any();
+  }
+
+  /// `count` rows of lines, each `line_.n` behind the one before, joined; Count of them if that is not 0.
+  template <int Count, class Q>
+  HWY_INLINE void join(const Q& like, const A* from, std::int64_t count, std::int64_t len, A* to) const {
+    const Q carry = like;
+    const std::int64_t L = L_, n = line_.n, rows = Count > 0 ? Count : count;
+    for (std::int64_t i = 0; i < len; i += L) {
+      auto state = carry.load_state(from + i, 0, 0);
+      for (std::int64_t r = 1; r < rows; ++r) state = carry.combine(state, carry.load_state(from + r * n + i, 0, 0));
+      carry.store_state(state, to + i, 0);
+    }
+  }
+
+  const C& carry_;
+  const Planes& call_;
+  const Axis across_, line_;
+  const std::int64_t L_, cells_;
+  A* const lines_;
+  Mask* const masks_;
+  Outlet<A> outlet_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cenote
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

@@ -1,0 +1,89 @@
+// Short windows at every place of small planes: each plane is one line of cells, and nobody may notice where rows end.
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cenote/cenote.h>
+
+#include "support/against_reference.h"
+#include "support/arrays.h"
+#include "support/property.h"
+#include "support/random_derivative.h"
+
+namespace cenote::test {
+namespace {
+
+/// Planes that follow each other, mostly without gaps, and windows with as many outputs as there are cells.
+Case draw_flat(Reducer reducer) {
+  using namespace detail;
+  Case c;
+  c.type = one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16, Type::i8, Type::u8, Type::i64});
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  c.shape = {between(1, 3), one_of<std::int64_t>({1, 2, 3, 40})};
+  Extents size;
+  std::vector<Padding::Sides> padding;
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t taps = between(1, 5), low = between(0, taps - 1);
+    c.shape.push_back(between(taps, 30));
+    size.push_back(taps);
+    padding.push_back({low, taps - 1 - low});
+  }
+  c.pooling.reducer = reducer;
+  options(c.pooling, c.type);
+  c.pooling.dtype.reset();
+  c.pooling.indices.reset();
+  c.pooling.region = Window{.size = size, .padding = Padding(padding)};
+  const bool plain = chance(80);
+  c.x = plain ? Layout::plain(4) : layout(4, true);
+  c.y = c.indices = plain ? Layout::plain(4) : layout(4, false);
+  return c;
+}
+
+TEST(FlatPlanes, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(150, [&] { equals_reference(*rc::gen::exec([&] { return draw_flat(reducer); })); });
+}
+
+TEST(FlatPlanes, AreChosenForShortWindowsOfSmallPlanes) {
+  const auto says = [](std::int64_t side, std::int64_t size, std::int64_t stride) {
+    const Window window{.size = {size, size}, .stride = stride, .padding = size / 2};
+    const std::string reason =
+        plan({.reducer = Reducer::max, .region = window}, Type::f32, {8, 64, side, side}).explain();
+    return reason.find("one line of cells each") != std::string::npos;
+  };
+  EXPECT_TRUE(says(7, 3, 1));
+  EXPECT_TRUE(says(56, 5, 1));
+  EXPECT_FALSE(says(57, 3, 1));
+  EXPECT_FALSE(says(14, 7, 1));
+  EXPECT_FALSE(says(14, 3, 2));
+}
+
+// The planes of windows that share none are made together, which takes planes of some size.
+TEST(VolumesOfChannels, EqualSlicesThatArePooledByThemselves) {
+  for (const std::int64_t channels : {3, 16, 40, 64})
+    for (const std::int64_t size : {2, 3}) {
+      const Extents shape{2, 2 * size + 1, 30, 34, channels};
+      const Array x = drawn(shape, Type::f32, Data::special, 7);
+      for (const Reducer reducer : {Reducer::max, Reducer::min}) {
+        const auto all = [&](const Extents& window, bool first) {
+          return Pooling{
+              .reducer = reducer,
+              .region = Window{.size = window, .stride = window, .axes = first ? Extents{1} : Extents{2, 3}}};
+        };
+        const Pooling volume{.reducer = reducer,
+                             .region = Window{.size = {size, size, size}, .stride = size, .channels_last = true}};
+        const Array y = pool(x, volume), by_axes = pool(pool(x, all({size, size}, false)), all({size}, true));
+        const auto u = numbers(y), v = numbers(by_axes);
+        ASSERT_EQ(u.size(), v.size());
+        for (std::size_t i = 0; i < u.size(); ++i)
+          ASSERT_TRUE(u[i] == v[i] || (std::isnan(u[i]) && std::isnan(v[i]))) << channels << " " << size << " " << i;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace cenote::test
