@@ -16,7 +16,8 @@
 namespace cenote::test {
 namespace {
 
-/// Planes that follow each other, mostly without gaps, and windows with as many outputs as there are cells.
+/// Planes that follow each other, mostly without gaps, and windows with as many outputs along lines as there are cells,
+/// or half as many.
 Case draw_flat(Reducer reducer) {
   using namespace detail;
   Case c;
@@ -24,19 +25,21 @@ Case draw_flat(Reducer reducer) {
   c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
   c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
   c.shape = {between(1, 3), one_of<std::int64_t>({1, 2, 3, 40})};
-  Extents size;
+  Extents size, stride;
   std::vector<Padding::Sides> padding;
+  const bool halves = chance(50);
   for (int i = 0; i < 2; ++i) {
-    const std::int64_t taps = between(1, 5), low = between(0, taps - 1);
-    c.shape.push_back(between(taps, 30));
+    const std::int64_t taps = i == 1 && halves ? 3 : between(1, 5), low = between(0, i == 1 && halves ? 1 : taps - 1);
+    c.shape.push_back(i == 1 && halves ? 2 * between(5, 20) : between(taps, 30));
     size.push_back(taps);
-    padding.push_back({low, taps - 1 - low});
+    stride.push_back(i == 1 ? 1 + halves : between(1, 3));
+    padding.push_back({low, i == 1 && halves ? 1 - low : taps - 1 - low});
   }
   c.pooling.reducer = reducer;
   options(c.pooling, c.type);
   c.pooling.dtype.reset();
   c.pooling.indices.reset();
-  c.pooling.region = Window{.size = size, .padding = Padding(padding)};
+  c.pooling.region = Window{.size = size, .stride = stride, .padding = Padding(padding)};
   const bool plain = chance(80);
   c.x = plain ? Layout::plain(4) : layout(4, true);
   c.y = c.indices = plain ? Layout::plain(4) : layout(4, false);
@@ -59,7 +62,9 @@ TEST(FlatPlanes, AreChosenForShortWindowsOfSmallPlanes) {
   EXPECT_TRUE(says(56, 5, 1));
   EXPECT_FALSE(says(57, 3, 1));
   EXPECT_FALSE(says(14, 7, 1));
-  EXPECT_FALSE(says(14, 3, 2));
+  EXPECT_TRUE(says(14, 3, 2));
+  EXPECT_FALSE(says(15, 3, 2));
+  EXPECT_FALSE(says(14, 3, 3));
 }
 
 // The planes of windows that share none are made together, which takes planes of some size.

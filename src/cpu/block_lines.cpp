@@ -142,10 +142,11 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
     call.cells = scratch_.take((places + strip + along.size) * run_.lane_bytes);
     call.ends = scratch_.take(std::max(across.size, along.size) * strip_bytes);
   } else if (run_.flat) {
-    rows = across.n * along.n + 64;
-    call.piece = ceil_div(across.n * along.n, plane_piece) * plane_piece;
+    rows = across.n * along.out + 64;
+    call.piece = ceil_div(across.out * along.out, plane_piece) * plane_piece;
     call.flat = true;
-    call.cells = scratch_.take((across.n * along.n / 4 + 64) * along.size * run_.lane_bytes);
+    // Where masks are packs, they are as large as the states of all taps.
+    call.cells = scratch_.take((across.n * along.out + 64) * along.size * run_.lane_bytes);
   } else if (run_.joined) {
     joined_ = along;
     joined_.n *= across.n;

@@ -1,4 +1,4 @@
-// Small planes whose windows are short and lie at every place: each plane is one line of cells, wherever its rows end.
+// Small planes with short windows: each plane is one line of cells, wherever its rows end.
 
 #if defined(CENOTE_CPU_FLAT_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_FLAT_PLANES_INL_H_
@@ -15,9 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
 
-/// Planes without gaps, of as many outputs as cells. Windows along rows are made for all rows at once: lanes whose tap
-/// belongs to another row are told by masks, which are the same for every plane. Windows across rows are then joined
-/// for all rows at once that have the same number of cells.
+/// Planes without gaps, of whose rows each has as many outputs as cells, or half as many. Windows along rows are made
+/// for all rows at once: lanes whose tap belongs to another row are told by masks, which are the same for every plane.
+/// Windows across rows are then joined, for all rows at once that have the same number of cells.
 template <class C, class T>
 class FlatPlanes {
   using A = typename LaneOf<typename C::N>::type;
@@ -30,18 +30,20 @@ class FlatPlanes {
         across_(*call.across),
         line_(*call.line.axis),
         L_(lanes<A>()),
+        halves_(line_.stride == 2),
         cells_(across_.n * line_.n),
+        states_(across_.n * line_.out),
         lines_(static_cast<A*>(call.ring)),
         masks_(static_cast<Mask*>(call.cells)),
         outlet_(call, nullptr) {
     // After so many packs the first lane is in the first column again.
-    const std::int64_t size = line_.size, again = line_.n / std::gcd(line_.n, L_) * size;
+    const std::int64_t size = line_.size, again = line_.out / std::gcd(line_.out, L_) * size;
     Mask* mask = masks_;
-    for (std::int64_t i = 0; i < cells_; i += L_)
+    for (std::int64_t i = 0; i < states_; i += L_)
       for (std::int64_t tap = 0; tap < size; ++tap, ++mask)
-        *mask = mask - masks_ >= again && i + L_ <= cells_
+        *mask = mask - masks_ >= again && i + L_ <= states_
                     ? mask[-again]
-                    : inside_row(HWY_MIN(i, cells_ - L_) % line_.n, tap - line_.low);
+                    : inside_row(HWY_MIN(i, states_ - L_) % line_.out, tap - line_.low);
   }
 
   void run() {
@@ -55,17 +57,18 @@ class FlatPlanes {
       const bool alone = p == 0 || p + 1 == call_.count;
       const bool any = make(Calm<C>::of(carry_), src, alone, states);
       if (Calm<C>::differs && HWY_UNLIKELY(any)) make(carry_, src, alone, states);
-      held = outlet_.pass_on(held + cells_);
+      held = outlet_.pass_on(held + across_.out * line_.out);
     }
     outlet_.go_on(held, nullptr);
   }
 
  private:
-  /// The lanes, the first of which is in column `first`, of which that `apart` columns on is in the same row.
+  /// The lanes, whose outputs begin with `first`, that have a cell `apart` behind their own in the same row.
   HWY_INLINE Mask inside_row(std::int64_t first, std::int64_t apart) const {
     std::uint8_t bits[8] = {};
-    for (std::int64_t i = 0, column = first; i < L_; ++i, column = column + 1 < line_.n ? column + 1 : 0) {
-      const bool inside = column + apart >= 0 && column + apart < line_.n;
+    for (std::int64_t i = 0, o = first; i < L_; ++i, o = o + 1 < line_.out ? o + 1 : 0) {
+      const std::int64_t column = o * line_.stride + apart;
+      const bool inside = column >= 0 && column < line_.n;
       bits[i / 8] = static_cast<std::uint8_t>(bits[i / 8] | inside << i % 8);
     }
     return hn::LoadMaskBits(Tag<A>(), bits);
@@ -75,18 +78,20 @@ class FlatPlanes {
   template <class Q>
   HWY_NOINLINE bool make(const Q& carry, const T* src, bool alone, A* states) {
     const bool centred = !alone && line_.size == 2 * line_.low + 1;
-    const bool any = centred && line_.size == 3   ? along<3>(carry, src, alone)
+    const bool any = halves_                      ? along_halves(carry, src, alone)
+                     : centred && line_.size == 3 ? along<3>(carry, src, alone)
                      : centred && line_.size == 5 ? along<5>(carry, src, alone)
                                                   : along<0>(carry, src, alone);
-    const std::int64_t n = across_.n, low = across_.low, size = across_.size;
-    // Rows from `row` on that have the same number of cells.
-    for (std::int64_t row = 0, end; row < n; row = end) {
-      const bool inside = row >= low && row - low + size <= n;
-      end = inside ? n - size + low + 1 : row + 1;
-      const std::int64_t first = HWY_MAX(row - low, 0), count = HWY_MIN(row - low + size, n) - first;
-      const A* from = lines_ + first * line_.n;
-      A* to = states + row * line_.n;
-      const std::int64_t len = (end - row) * line_.n;
+    const std::int64_t n = across_.n, low = across_.low, size = across_.size, out = across_.out;
+    // Rows of outputs from `row` on that lie one behind the other and have the same number of cells.
+    for (std::int64_t row = 0, end; row < out; row = end) {
+      const std::int64_t start = row * across_.stride - low;
+      const bool inside = across_.stride == 1 && start >= 0 && start + size <= n;
+      end = inside ? HWY_MIN(n - size + low + 1, out) : row + 1;
+      const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + size, n) - first;
+      const A* from = lines_ + first * line_.out;
+      A* to = states + row * line_.out;
+      const std::int64_t len = (end - row) * line_.out;
       count == 3   ? join<3>(carry, from, count, len, to)
       : count == 5 ? join<5>(carry, from, count, len, to)
       : count == 2 ? join<2>(carry, from, count, len, to)
@@ -133,11 +138,49 @@ class FlatPlanes {
     return watch.any();
   }
 
-  /// `count` rows of lines, each `line_.n` behind the one before, joined; Count of them if that is not 0.
+  /// The same of two or three cells, two apart, in rows of an even number of cells.
+  template <class Q>
+  HWY_INLINE bool along_halves(const Q& like, const T* src, bool alone) {
+    // Copies, since a stored pack might alias the originals.
+    const Q carry = like;
+    const std::int64_t L = L_, cells = cells_, states = states_, size = line_.size, low = line_.low;
+    const std::int64_t next = call_.step + 2 * L, third = size == 2 ? 0 : low == 1 ? -1 : 2;
+    const Mask* mask = masks_ + (low == 1 ? 0 : 2);
+    A* const lines = lines_;
+    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
+    Watch<Q> watch = WatchFor<Q>::of(carry);
+    const auto read = [&](std::int64_t first) CENOTE_INLINED {
+      if (HWY_LIKELY(!alone)) return load(src + first);
+      return load_between(src + first,
+                          LaneRange<T>(HWY_MIN(HWY_MAX(-first, 0), L), HWY_MAX(HWY_MIN(cells - first, L), 0)));
+    };
+    for (std::int64_t i = 0; i < states; i += L, mask += size) {
+      const std::int64_t at = HWY_MIN(i, states - L);
+      // Memory would idle while rows are joined.
+      __builtin_prefetch(src + 2 * at + next);
+      __builtin_prefetch(src + 2 * at + next + L);
+      const auto a = kept(read(2 * at)), b = kept(read(2 * at + L));
+      const Pack<A> even{hn::ConcatEven(Tag<A>(), b.v, a.v)}, odd{hn::ConcatOdd(Tag<A>(), b.v, a.v)};
+      if constexpr (Q::is_calm) watch.add(even, odd);
+      auto state = carry.combine(carry.lift(even, 0), carry.lift(odd, 0));
+      if (third != 0) {
+        const auto c = read(2 * at + third), d = read(2 * at + third + L);
+        const Pack<A> beside{hn::IfThenElse(*mask, hn::ConcatEven(Tag<A>(), d.v, c.v), nothing.v)};
+        if (third < 0)
+          state = carry.combine(carry.combine(carry.lift(beside, 0), carry.lift(even, 0)), carry.lift(odd, 0));
+        else
+          state = carry.combine(state, carry.lift(beside, 0));
+      }
+      carry.store_state(state, lines + at, 0);
+    }
+    return watch.any();
+  }
+
+  /// `count` rows of lines, each `line_.out` behind the one before, joined; Count of them if that is not 0.
   template <int Count, class Q>
   HWY_INLINE void join(const Q& like, const A* from, std::int64_t count, std::int64_t len, A* to) const {
     const Q carry = like;
-    const std::int64_t L = L_, n = line_.n, rows = Count > 0 ? Count : count;
+    const std::int64_t L = L_, n = line_.out, rows = Count > 0 ? Count : count;
     for (std::int64_t i = 0; i < len; i += L) {
       auto state = carry.load_state(from + i, 0, 0);
       for (std::int64_t r = 1; r < rows; ++r) state = carry.combine(state, carry.load_state(from + r * n + i, 0, 0));
@@ -148,7 +191,9 @@ class FlatPlanes {
   const C& carry_;
   const Planes& call_;
   const Axis across_, line_;
-  const std::int64_t L_, cells_;
+  const std::int64_t L_;
+  const bool halves_;
+  const std::int64_t cells_, states_;  // of a plane, before windows across rows are joined
   A* const lines_;
   Mask* const masks_;
   Outlet<A> outlet_;

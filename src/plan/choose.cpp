@@ -25,7 +25,7 @@ constexpr std::int64_t most_pairs = 12, most_tiles = 6, most_apart = 16, most_de
 // Cells of a line up to which it is so where windows that tile it have lanes of their own.
 constexpr std::int64_t most_laned_tiles = 31;
 // Rows and columns of windows, and cells of planes, up to which planes are faster as one line of cells each.
-constexpr std::int64_t most_flat = 5, most_flat_cells = 3200;
+constexpr std::int64_t most_flat = 5, most_flat_cells = 3200, most_flat_halves = 1600, least_flat_halves = 6;
 constexpr std::int64_t longest_woven = 256;  // cells of lines by themselves
 constexpr std::int64_t most_rows = 8;        // of windows
 
@@ -72,15 +72,19 @@ bool is_small(const Geometry& geometry, const SweepRules& rules, bool places, do
   return true;
 }
 
-// Whether windows are short and at every place of small planes, with as many outputs as cells.
+// Whether windows are short, of small planes: along lines as many as there are cells, or two apart and half as many.
 bool is_flat(const Geometry& geometry, std::int64_t lane_bytes) {
-  for (const Axis& axis : geometry.axes)
-    if (axis.irregular() || axis.stride > 1 || axis.dilation > 1 || axis.out != axis.n || axis.low >= axis.size ||
-        axis.size > most_flat || axis.size > axis.n || axis.n > most_flat_cells)
-      return false;
   if (geometry.axes.size() != 2) return false;
-  const std::int64_t cells = geometry.axes[0].n * geometry.axes[1].n;
-  return cells <= most_flat_cells && cells * lane_bytes >= 64;
+  const Axis &across = geometry.axes[0], &line = geometry.axes[1];
+  for (const Axis& axis : geometry.axes)
+    if (axis.irregular() || axis.dilation > 1 || axis.low >= axis.size || axis.size > most_flat || axis.size > axis.n ||
+        axis.n > most_flat_cells || axis.stride > most_flat || (axis.out - 1) * axis.stride - axis.low >= axis.n)
+      return false;
+  const bool halves =
+      line.stride == 2 && line.n == 2 * line.out && line.size == 3 && line.low < 2 && line.out >= least_flat_halves;
+  const std::int64_t cells = across.n * line.n;
+  return (halves || (line.stride == 1 && line.out == line.n)) && across.out <= across.n &&
+         cells <= (halves ? most_flat_halves : most_flat_cells) && across.n * line.out * lane_bytes >= 64;
 }
 
 // Which windows are swept, in words.

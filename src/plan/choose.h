@@ -49,7 +49,7 @@ struct Algorithm : SweepRules {
   std::int64_t scratch = 0;
   Weave weave = Weave::automatic;
   bool small = false;  // lines are so short that lanes are better used across planes
-  bool flat = false;   // or along planes, each of which is one line of cells: windows are short, and at every place
+  bool flat = false;   // or along planes, each of which is one line of cells: windows are short
   bool weaves() const noexcept { return weave == Weave::automatic ? small : weave == Weave::always; }
 };
 
