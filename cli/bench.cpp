@@ -5,12 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include <cenote/cenote.h>
 #include <io/file.h>
+#include <plan/ways.h>
 
 #include "arguments.h"
 #include "commands.h"
@@ -27,7 +29,7 @@ struct Options {
   std::optional<int> threads;
   std::optional<int> runs;
   double least = 0.25;
-  bool json = false;
+  bool json = false, ways = false;
 };
 
 struct Entry {
@@ -57,6 +59,20 @@ void read_list(const std::string& path, std::vector<Entry>& entries) {
       throw std::invalid_argument(fmt::format("{}:{}: {}", path, number, error.what()));
     }
   }
+}
+
+// The same poolings once more for every other way, which is named behind the problem. Derivatives stay as they are.
+std::vector<Entry> by_every_way(const std::vector<Entry>& entries) {
+  std::vector<Entry> result;
+  for (const Entry& entry : entries) {
+    if (entry.task.is_derivative()) {
+      result.push_back(entry);
+      continue;
+    }
+    for (Way& way : ways(entry.task.plan()))
+      result.push_back({entry.text + " (" + way.name + ")", Task(parse_problem(entry.text), std::move(way.plan))});
+  }
+  return result;
 }
 
 std::string json_row(const Entry& entry, const Timing& t) {
@@ -89,6 +105,7 @@ void run(const Options& options) {
   std::vector<Entry> entries;
   for (const std::string& text : options.problems) entries.push_back({text, Task(parse_problem(text))});
   if (options.file) read_list(*options.file, entries);
+  if (options.ways) entries = by_every_way(entries);
   if (options.runs) {
     for (const Entry& entry : entries) entry.task.repeat(*options.runs);
     return;
@@ -125,6 +142,7 @@ constexpr const char* examples =
     "  cenote bench \"max f32 32x64x112x112 k3 s2 p1\"\n"
     "  cenote bench --threads 1 \"max f32 32x64x112x112 k3 s2 p1\" \"max f32 32x112x112x64 k3 s2 p1 last\"\n"
     "  cenote bench \"max f32 32x64x112x112 k3 s2 p1 vjp\" \"smooth_max f32 32x64x112x112 k3 s2 p1 beta=4 jvp\"\n"
+    "  cenote bench --ways \"max f32 16x128x4096 k9\"\n"
     "  cenote bench --file benchmarks/problems.txt --json > bench.json";
 
 }  // namespace
@@ -141,6 +159,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->type_name("SECONDS");
   command.add_option("--runs", options->runs, "Run each so many times and print nothing: for profilers")
       ->type_name("N");
+  command.add_flag("--ways", options->ways, "Time every algorithm that a pooling could use, not only the chosen one");
   command.add_flag("--json", options->json, "Print JSON");
   command.callback([options, &action] { action = [options] { run(*options); }; });
 }

@@ -54,6 +54,7 @@ std::shared_ptr<Array> shared(Array array) { return std::make_shared<Array>(std:
 }  // namespace
 
 Task::Task(const Problem& problem) : problem_(problem), plan_(checked_plan(problem)) {}
+Task::Task(const Problem& problem, Plan plan) : problem_(problem), plan_(std::move(plan)) {}
 
 Task::Rule Task::rule() const {
   const Pooling& pooling = problem_.pooling;

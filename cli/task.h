@@ -15,6 +15,8 @@ class Task {
  public:
   /// Throws std::invalid_argument for a problem that has no plan, or no derivative where one is asked for.
   explicit Task(const Problem& problem);
+  /// The same problem by a plan of another way; not for derivatives, which have plans of their own.
+  Task(const Problem& problem, Plan plan);
 
   const Plan& plan() const noexcept { return plan_; }
   Problem::Direction direction() const noexcept { return problem_.direction; }

@@ -51,6 +51,33 @@ TEST(FlatPlanes, EqualTheReference) {
     check(150, [&] { equals_reference(*rc::gen::exec([&] { return draw_flat(reducer); })); });
 }
 
+// Lines of one cell are merged into what is across them: those are no planes.
+TEST(FlatPlanes, AreNotLinesOfOneCell) {
+  for (const std::int64_t size : {3, 5})
+    for (const std::int64_t stride : {1, 2, 3})
+      for (const std::int64_t padding : {0, 1}) {
+        Case c;
+        c.type = Type::f32;
+        c.data = Data::unit;
+        c.shape = {2, 3, 64, 1};
+        c.pooling.reducer = Reducer::max;
+        c.pooling.region =
+            Window{.size = {size, 1}, .stride = {stride, 1}, .padding = Padding({{padding, padding}, {0, 0}})};
+        const Plan planned = plan(c.pooling, c.type, c.shape);
+        const Array x = drawn(c.shape, c.type, c.data, 8);
+        // Outputs with gaps between pictures.
+        const std::int64_t out = planned.output_shape()[2], apart = 3 * out + 7;
+        std::vector<float> memory(static_cast<std::size_t>(2 * apart));
+        MutableView y(memory.data(), c.type, planned.output_shape());
+        y.strides = {apart, out, 1, 1};
+        planned.run(x, y);
+        const std::vector<double> expected = numbers(pool(x, c.pooling));
+        for (std::int64_t i = 0; i < 6 * out; ++i)
+          ASSERT_EQ(memory[static_cast<std::size_t>(i / (3 * out) * apart + i % (3 * out))],
+                    expected[static_cast<std::size_t>(i)]);
+      }
+}
+
 TEST(FlatPlanes, AreChosenForShortWindowsOfSmallPlanes) {
   const auto says = [](std::int64_t side, std::int64_t size, std::int64_t stride) {
     const Window window{.size = {size, size}, .stride = stride, .padding = size / 2};

@@ -111,6 +111,47 @@ TEST_P(TamePlanes, HoldTinyAndHugeCellsAsTheOthersDo) {
     }
 }
 
+TEST_P(TamePlanes, MayHaveNoCells) {
+  const Machine machine(GetParam(), 1);
+  for (const Extents& shape : {Extents{3, 0, 8}, Extents{3, 0, 8, 32}, Extents{3, 8, 0, 32}}) {
+    const Window window{.size = {2, 2}, .stride = 2, .padding = 1, .channels_last = shape.size() == 4};
+    const Array y = lp_pool(Array(Type::f32, shape), window, 2);
+    EXPECT_GT(y.size(), 0);
+    for (const double value : numbers(y)) EXPECT_EQ(value, 0);
+  }
+}
+
+TEST_P(TamePlanes, AreNeverInfinite) {
+  const Machine machine(GetParam(), 1);
+  const Window window{.size = {2, 2}, .stride = 2};
+  for (const double beta : {2e-38, -2e-38}) {
+    Array x = drawn({4, 8, 64}, Type::f32, Data::unit, 5);
+    x.values<float>()[0] = static_cast<float>(beta > 0 ? inf : -inf);
+    EXPECT_EQ(numbers(smooth_max_pool(x, window, beta))[0], beta > 0 ? inf : -inf);
+  }
+}
+
+// Cells far apart in size whose large ones have no tangent: what is left is below all normal numbers.
+TEST_P(TamePlanes, HaveTangentsOfTheSameBitsWhateverIsElsewhere) {
+  const Machine machine(GetParam(), 1);
+  const Extents shape{2, 8, 64};
+  for (const Reducer reducer : {Reducer::lp, Reducer::smooth_max}) {
+    Array x = drawn(shape, Type::f32, Data::unit, 6), dx = drawn(shape, Type::f32, Data::unit, 7);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(x.size()); ++i) {
+      float &cell = x.values<float>()[i], &tangent = dx.values<float>()[i];
+      const bool large = i % 2 == 0;
+      cell = reducer == Reducer::lp ? cell * (large ? 0x1p46f : 0x1p-46f) : (large ? 31 : -31) + cell;
+      tangent *= large ? 0 : 0x1p-50f;
+    }
+    const Pooling pooling{.reducer = reducer, .region = Window{.size = {2}, .stride = 2}};
+    const Array tame = jvp(pooling, x, dx).dy;
+    x.values<float>().back() = static_cast<float>(nan);
+    const Array mixed = jvp(pooling, x, dx).dy;
+    for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(tame.size()); ++i)
+      ASSERT_EQ(tame.values<float>()[i], mixed.values<float>()[i]) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, TamePlanes, testing::ValuesIn(targets_under_test()));
 
 }  // namespace

@@ -59,7 +59,8 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
     return count;
   }
   // What is made in vain should be little.
-  count = std::clamp<std::int64_t>(hopeful_bytes / (axis(0).n * axis(1).n * len_ * run_.read_bytes), 1, count);
+  const std::int64_t plane = std::max<std::int64_t>(axis(0).n * axis(1).n * len_ * run_.read_bytes, 1);
+  count = std::clamp<std::int64_t>(hopeful_bytes / plane, 1, count);
   if (!tame_planes(origin, count, beside))
     for (std::int64_t i = 0; i < count; ++i) by_passes(enter(number + i));
   return count;

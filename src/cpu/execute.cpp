@@ -74,7 +74,10 @@ bool is_swept(const Run& run) {
 bool is_flat(const Plan::Impl& plan, const Layout& layout) {
   const Algorithm& algorithm = plan.algorithm;
   if (!algorithm.flat || algorithm.weave != Weave::automatic || algorithm.sweep != Sweep::automatic) return false;
-  if (plan.role != Role::value || layout.depth != 2 || layout.inner.extent > 1 || layout.outer_count == 0) return false;
+  // Levels are the axes that the plan has looked at, unless some were merged.
+  if (plan.role != Role::value || layout.depth != 2 || layout.kept_top || layout.inner.extent > 1 ||
+      layout.outer_count == 0)
+    return false;
   const Axis &across = layout.axes[0], &line = layout.axes[1];
   return layout.levels[0].x == line.n && layout.levels[0].y == line.out &&
          layout.outer[static_cast<std::size_t>(layout.outer_count - 1)].x == across.n * line.n;

@@ -57,9 +57,9 @@ class TameWatch {
   HWY_INLINE void add_tangents(N dx) { tangents_.add(dx); }
   HWY_INLINE void add_tangents(N a, N b) { tangents_.add(a), tangents_.add(b); }
   HWY_INLINE bool any() const {
-    const auto& base = carry_->reducer.base;
-    return !cells_.within(base.template tame_cells<T>()) ||
-           (C::inputs == 2 && !tangents_.within(base.template tame_tangents<T>()));
+    const bool tangents = C::inputs == 2;
+    return !cells_.within(carry_->reducer.base.template tame_cells<T>(tangents)) ||
+           (tangents && !tangents_.within(tame_tangents<T>()));
   }
 
  private:

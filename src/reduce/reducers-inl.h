@@ -64,8 +64,15 @@ CENOTE_LONG_FN Parts<N, P> join(const R& reducer, const Parts<N, P>& a, const Pa
 //   farthest<N>          what any p is nearer than
 //   light                if there, gains are so short that derivatives are joined in place
 //   tames                if there, sums of powers are plain numbers where cells are tame: tame_power, tame_slope and
-//                        lower_tame make and lower them, tame_cells and tame_tangents say of which magnitudes
+//                        lower_tame make and lower them, tame_cells says of which magnitudes
 enum class Counts { none, divisor, padded };
+
+/// Tangents beside which cells may be tame.
+template <class T>
+CENOTE_FN Bounds tame_tangents() {
+  const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent * 7 / 16);
+  return {1 / most, most};
+}
 
 /// The largest or the smallest cell. NaN goes beyond anything, and of equal cells the first stays.
 template <bool Largest>
@@ -161,16 +168,12 @@ struct Lp {
   static constexpr Counts counts = Counts::none;
   CENOTE_FN explicit Lp(const Params& params) : p(params.p) {}
   double p;
-  /// Squares of such cells, and sums of many, are normal numbers.
+  /// Squares of such cells, and sums of many, are normal numbers; beside tangents, also the ratio of two of them times
+  /// a tangent is.
   template <class T>
-  CENOTE_FN Bounds tame_cells() const {
-    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent * 3 / 8);
+  CENOTE_FN Bounds tame_cells(bool tangents = false) const {
+    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent * (tangents ? 2 : 3) / 8);
     return {1 / most, simple() ? most : 0};
-  }
-  template <class T>
-  CENOTE_FN Bounds tame_tangents() const {
-    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent / 2);
-    return {1 / most, most};
   }
   /// The parameters for cells whose magnitudes, but for zeros, lie between low and high. Results come out the same, bit
   /// for bit, whether sums are tame or not.

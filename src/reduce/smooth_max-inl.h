@@ -30,16 +30,15 @@ struct SmoothMax {
         tame(params.tame),
         narrow(params.beta, params.origin),
         wide(params.beta, params.origin) {}
-  /// With an origin of 0, powers of such cells, and sums of many, are normal numbers.
+  /// With an origin of 0, powers of such cells, and sums of many, are normal numbers; beside tangents, also the ratio
+  /// of two of them times a tangent is.
   template <class T>
-  CENOTE_FN Bounds tame_cells() const {
-    const double most = crowded ? std::numeric_limits<T>::max_exponent * 0.375 / 1.45 : 0;
-    return {0, most / (sizeof(T) == 4 ? static_cast<double>(narrow.beta) : static_cast<double>(wide.beta))};
-  }
-  template <class T>
-  CENOTE_FN Bounds tame_tangents() const {
-    const double most = std::ldexp(1.0, std::numeric_limits<T>::max_exponent / 2);
-    return {1 / most, most};
+  CENOTE_FN Bounds tame_cells(bool tangents = false) const {
+    const double doublings = crowded ? std::numeric_limits<T>::max_exponent * (tangents ? 0.25 : 0.375) : 0;
+    const double most =
+        doublings / 1.45 / (sizeof(T) == 4 ? static_cast<double>(narrow.beta) : static_cast<double>(wide.beta));
+    constexpr double greatest = std::numeric_limits<T>::max();
+    return {0, most < greatest ? most : greatest};
   }
   /// The parameters for cells of which low and high are the least and the greatest. Results come out the same, bit for
   /// bit, whether sums are tame or not.

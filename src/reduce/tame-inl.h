@@ -34,7 +34,7 @@ struct Tame {
   }
 };
 
-/// The same for the derivative along a tangent, whose cells lie within tame_tangents().
+/// The same for the derivative along a tangent, whose own cells lie within tame_tangents().
 template <class R>
 struct TameTangent {
   static constexpr int parts = 2, inputs = 2;

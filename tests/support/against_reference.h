@@ -12,6 +12,7 @@
 #include "machine.h"
 #include "oracle.h"
 #include "plan/impl.h"
+#include "plan/ways.h"
 #include "random_problem.h"
 #include "show.h"
 
@@ -57,36 +58,13 @@ struct Expected {
   }
 };
 
-/// The plan as it is, and with long windows swept, or folded, and planes turned, or not, where that is not what it does
-/// anyway.
-inline std::vector<Plan> ways(const Plan& planned) {
-  std::vector<Plan> result{planned};
-  const auto swept = [&](Sweep sweep) {
-    Algorithm algorithm = planned.impl().algorithm;
-    algorithm.sweep = sweep;
-    std::vector<bool> axes;
-    for (const Axis& axis : planned.axes())
-      for (const bool innermost : {false, true}) axes.push_back(algorithm.sweeps(axis, innermost));
-    return axes;
-  };
-  const auto add = [&](Sweep sweep, Weave weave) {
-    auto impl = std::make_shared<Plan::Impl>(planned.impl());
-    impl->algorithm.sweep = sweep;
-    impl->algorithm.weave = weave;
-    result.emplace_back(std::move(impl));
-  };
-  for (const Sweep sweep : {Sweep::always, Sweep::never})
-    if (swept(sweep) != swept(Sweep::automatic)) add(sweep, Weave::never);
-  // Only planes of lines are ever turned, and large ones would take long where there are few.
+/// Those of all ways that do not take long: large planes that are turned do, where there are few.
+inline std::vector<Plan> quick_ways(const Plan& planned) {
   std::int64_t cells = 1;
   for (const Axis& axis : planned.axes()) cells *= axis.n;
-  if (planned.impl().algorithm.along_lines && cells <= 512)
-    add(Sweep::automatic, planned.impl().algorithm.small ? Weave::never : Weave::always);
-  if (planned.impl().algorithm.flat) {
-    auto impl = std::make_shared<Plan::Impl>(planned.impl());
-    impl->algorithm.flat = false;
-    result.emplace_back(std::move(impl));
-  }
+  std::vector<Plan> result;
+  for (const Way& way : ways(planned))
+    if (cells <= 512 || !way.name.ends_with("turned")) result.push_back(way.plan);
   return result;
 }
 
@@ -108,7 +86,7 @@ void equals_reference(const Case& c, const Fill& fill_cells) {
   Strided x(c.type, c.shape, c.x);
   fill_cells(x);
   const Expected expected(c, x);
-  for (const Plan& way : ways(planned)) {
+  for (const Plan& way : quick_ways(planned)) {
     for (const std::string& target : targets_under_test()) {
       std::optional<Result> first;
       for (const int count : {1, 2, 5}) {

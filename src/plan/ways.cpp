@@ -1,0 +1,41 @@
+// Plans with another algorithm than the one that was chosen.
+#include "plan/ways.h"
+
+#include <memory>
+#include <utility>
+
+#include "plan/impl.h"
+
+namespace cenote {
+
+std::vector<Way> ways(const Plan& planned) {
+  const Algorithm& chosen = planned.impl().algorithm;
+  std::vector<Way> result{{"chosen", planned}};
+  const auto add = [&](const char* name, const auto& change) {
+    auto impl = std::make_shared<Plan::Impl>(planned.impl());
+    change(impl->algorithm);
+    result.push_back({name, Plan(std::move(impl))});
+  };
+  const auto swept = [&](Sweep sweep) {
+    Algorithm algorithm = chosen;
+    algorithm.sweep = sweep;
+    std::vector<bool> axes;
+    for (const Axis& axis : planned.axes())
+      for (const bool innermost : {false, true}) axes.push_back(algorithm.sweeps(axis, innermost));
+    return axes;
+  };
+  for (const Sweep sweep : {Sweep::always, Sweep::never})
+    if (swept(sweep) != swept(Sweep::automatic))
+      add(sweep == Sweep::always ? "swept" : "folded", [&](Algorithm& algorithm) {
+        algorithm.sweep = sweep;
+        algorithm.weave = Weave::never;
+      });
+  // Only planes of lines are ever turned.
+  if (chosen.along_lines)
+    add(chosen.small ? "unturned" : "turned",
+        [&](Algorithm& algorithm) { algorithm.weave = chosen.small ? Weave::never : Weave::always; });
+  if (chosen.flat) add("unflat", [](Algorithm& algorithm) { algorithm.flat = false; });
+  return result;
+}
+
+}  // namespace cenote

@@ -1,0 +1,20 @@
+// The ways in which a pooling could be carried out, for those who compare them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <cenote/plan.h>
+
+namespace cenote {
+
+struct Way {
+  std::string name;
+  Plan plan;
+};
+
+/// The plan as it is, "chosen", and the same with windows "swept" or "folded", planes "turned", "unturned" or "unflat",
+/// where that may be something else.
+std::vector<Way> ways(const Plan& planned);
+
+}  // namespace cenote
