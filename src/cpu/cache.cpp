@@ -38,8 +38,8 @@ std::int64_t last_level_cache() noexcept {
 }
 
 std::int64_t asked_ahead() noexcept {
-  // Measured: a Xeon reads 128 MiB at 28 GB/s if it is asked 2 KiB ahead, and at 18 else; an EPYC is rather slowed
-  // down.
+  // Measured: a Xeon reads 128 MiB at 28 GB/s if it is asked 2 KiB ahead, and at 18 else; prototypes on an EPYC were
+  // slowed down by it.
 #if defined(__x86_64__) && defined(__GNUC__)
   static const std::int64_t bytes = __builtin_cpu_is("intel") ? 2048 : 0;
   return bytes;
