@@ -63,6 +63,11 @@ std::vector<Volumes> volumes() {
           all.push_back({count, {1, side, side + 1}, {1, size, size}, {1, stride, stride}, {0, padding, padding}});
         }
       all.push_back({count, {1, side, side}, {1, side, side}, {1, 1, 1}, {0, 0, 0}});
+      // A window around every cell; of lines of two cells, several of its taps lie where others do.
+      for (const std::int64_t width : {std::int64_t{2}, side, side + 1})
+        all.push_back({count, {1, side, width}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}});
+      all.push_back({count, {2, side, side}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}});
+      all.push_back({count, {1, side, side}, {1, 3, 1}, {1, 1, 1}, {0, 1, 0}});
       all.push_back({count, {1, 2 * side, side}, {1, 2, side}, {1, 2, side}, {0, 0, 0}});
       all.push_back({count, {1, side, 3 * side}, {1, 2, 2 * side}, {1, 2, side}, {0, 1, 1}});
       all.push_back({count, {4, side, side}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}});

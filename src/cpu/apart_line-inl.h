@@ -35,10 +35,10 @@ class ApartLine {
   using A = typename LaneOf<typename C::N>::type;
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
   static constexpr std::int64_t most_cells = most_apart_cells;
-  // Lanes of a window: those of 8 bytes, or of a whole block of a register.
-  static constexpr int least_width = sizeof(A) > 2 ? 4 : 8;
 
  public:
+  // Lanes of a window: those of 8 bytes, or of a whole block of a register.
+  static constexpr int least_width = sizeof(A) > 2 ? 4 : 8;
   static constexpr bool exists = packs_in_flight<C>() > 1 && C::inputs == 1 && C::has_neutral;
   static HWY_INLINE bool applies(const Axis& axis) { return lie_apart(axis); }
   HWY_INLINE ApartLine(const C& carry, const Pass& pass) : carry_(carry), pass_(pass) {}
@@ -46,6 +46,33 @@ class ApartLine {
   /// Outputs [from, to) of all lines. True if there may be NaN among them.
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
     return with_width<least_width>(rows, from, to);
+  }
+  /// As many windows as lanes, from place(0), place(1), … on.
+  template <int Width, class Place>
+  static HWY_INLINE Pack<A> windows(const C& carry, std::int64_t size, const Place& place) {
+    constexpr int pieces = HWY_MAX(Width / L, 1);
+    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
+    Flags<A> real[pieces];
+    each<pieces>([&](int i) CENOTE_INLINED {
+      using I = hwy::MakeSigned<A>;
+      const Tag<I> tag;
+      const auto number = hn::And(hn::Iota(tag, static_cast<I>(i * L)), hn::Set(tag, static_cast<I>(Width - 1)));
+      real[i].m = hn::RebindMask(Tag<A>(), hn::Lt(number, hn::Set(tag, static_cast<I>(size))));
+    });
+    return joined<Width>(carry, 0, [&](int i) CENOTE_INLINED {
+      const StorageTag<T> tag;
+      hn::Vec<decltype(tag)> stored;
+      if constexpr (Width > L)
+        stored = hn::LoadU(tag, reinterpret_cast<const hn::TFromD<decltype(tag)>*>(place(i / pieces) + i % pieces * L));
+      else
+        stored = load_places<Width>(tag, i * (L / Width), place);
+      Pack<A> cells;
+      if constexpr (std::is_same_v<T, A>)
+        cells.v = stored;
+      else
+        cells = widen(stored, T{});
+      return carry.lift(select(real[i % pieces], cells, nothing), 0).part[0];
+    });
   }
 
  private:
@@ -156,33 +183,6 @@ class ApartLine {
   }
 
   static HWY_INLINE Pack<A> join(const C& carry, Pack<A> a, Pack<A> b) { return carry.combine({{a}}, {{b}}).part[0]; }
-  /// As many windows as lanes, from place(0), place(1), … on.
-  template <int Width, class Place>
-  static HWY_INLINE Pack<A> windows(const C& carry, std::int64_t size, const Place& place) {
-    constexpr int pieces = HWY_MAX(Width / L, 1);
-    const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
-    Flags<A> real[pieces];
-    each<pieces>([&](int i) CENOTE_INLINED {
-      using I = hwy::MakeSigned<A>;
-      const Tag<I> tag;
-      const auto number = hn::And(hn::Iota(tag, static_cast<I>(i * L)), hn::Set(tag, static_cast<I>(Width - 1)));
-      real[i].m = hn::RebindMask(Tag<A>(), hn::Lt(number, hn::Set(tag, static_cast<I>(size))));
-    });
-    return joined<Width>(carry, 0, [&](int i) CENOTE_INLINED {
-      const StorageTag<T> tag;
-      hn::Vec<decltype(tag)> stored;
-      if constexpr (Width > L)
-        stored = hn::LoadU(tag, reinterpret_cast<const hn::TFromD<decltype(tag)>*>(place(i / pieces) + i % pieces * L));
-      else
-        stored = load_places<Width>(tag, i * (L / Width), place);
-      Pack<A> cells;
-      if constexpr (std::is_same_v<T, A>)
-        cells.v = stored;
-      else
-        cells = widen(stored, T{});
-      return carry.lift(select(real[i % pieces], cells, nothing), 0).part[0];
-    });
-  }
   /// Packs [first, first + Count) in one.
   template <int Count, class Get>
   static HWY_INLINE Pack<A> joined(const C& carry, int first, const Get& get) {

@@ -46,7 +46,7 @@ Origin Block::enter(std::int64_t number) {
 std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   const Origin origin = enter(number);
   if (len_ <= 0 || tile_begin_ >= tile_end_ || begin_ >= end_) return 1;
-  if (!run_.fused && !run_.hopeful) {
+  if (run_.way == PlaneWay::none && !run_.hopeful) {
     by_passes(origin);
     return 1;
   }
@@ -54,7 +54,7 @@ std::int64_t Block::operator()(std::int64_t number, std::int64_t most) {
   if (run_.layout.outer_count > 0) beside = run_.layout.outer[static_cast<std::size_t>(run_.layout.outer_count - 1)];
   const bool whole = run_.tops.count == 1 && run_.tiles.count == 1 && run_.inner.count == 1;
   std::int64_t count = whole ? std::min(most, beside.extent - number % beside.extent) : 1;
-  if (run_.fused) {
+  if (run_.way != PlaneWay::none) {
     planes(origin, count, beside);
     return count;
   }

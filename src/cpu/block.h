@@ -113,11 +113,8 @@ struct Run {
   std::int64_t lane_bytes, read_bytes, x_plane;
   bool staged;                    // x must be converted or gathered before the kernels can read it
   bool direct;                    // the outermost level's few rows are folded as they are read, without a ring
-  bool fused = false;             // one kernel makes whole planes,
-  bool swept = false;             // which are swept both ways,
-  bool flat = false;              // or each of which is one line of cells,
-  bool joined = false;            // or whose rows are one line
-  bool fused_inside = false;      // the same of the two innermost levels of several,
+  PlaneWay way = PlaneWay::none;  // how one kernel makes whole planes, if it does
+  bool fused_inside = false;      // one makes those of the two innermost levels of several,
   bool ends_with_planes = false;  // of which the last that a window holds is written as it is made
   bool deep = false;              // or all that a window holds are made together
   bool hopeful = false;           // one kernel makes whole planes if all of their cells are tame

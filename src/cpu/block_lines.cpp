@@ -117,7 +117,7 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
                                 folds(across, len_ > 1 ? 0 : along.n * run_.read_bytes));
   call.line.fold = call.folded ? across.size : 1;
   call.line.fold_step = across.dilation * loop(last_ - 1).x;
-  call.swept = run_.swept;
+  call.way = run_.way == PlaneWay::none ? PlaneWay::rows : run_.way;
   call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
   call.index_size = run_.emitter.index_size();
   // Neighbouring sweeps repeat a window's length of work.
@@ -126,7 +126,7 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
                : len_ > 1 ? std::max<std::int64_t>(1, plane_piece / len_) * len_
                           : plane_piece;
   std::int64_t rows = call.folded ? 0 : ((tile_end_ - tile_begin_) * len_ + 160) * 2 * across.size;
-  if (run_.swept) {
+  if (run_.way == PlaneWay::swept) {
     const std::int64_t width = tile_end_ - tile_begin_, strip = strip_bytes / run_.lane_bytes;
     const std::int64_t held = std::min(across.n, 2 * across.size);
     call.piece = swept_pitch(along, tile_begin_, tile_end_, len_, run_.lane_bytes);
@@ -141,13 +141,16 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
     work_ = scratch_.take(sweep_rows * work_lanes_ * run_.lane_bytes);
     call.cells = scratch_.take((places + strip + along.size) * run_.lane_bytes);
     call.ends = scratch_.take(std::max(across.size, along.size) * strip_bytes);
-  } else if (run_.flat) {
-    rows = across.n * along.out + 64;
+  } else if (run_.way == PlaneWay::flat) {
+    rows = (across.n + 2 * across.size) * along.out + 64;
     call.piece = ceil_div(across.out * along.out, plane_piece) * plane_piece;
-    call.flat = true;
     // Where masks are packs, they are as large as the states of all taps.
     call.cells = scratch_.take((across.n * along.out + 64) * along.size * run_.lane_bytes);
-  } else if (run_.joined) {
+  } else if (run_.way == PlaneWay::tiled) {
+    const std::int64_t outputs = tiled_rows(along) * along.out;
+    rows = tiled_cells(along) + outputs + 64;
+    call.piece = ceil_div(outputs, plane_piece) * plane_piece;
+  } else if (run_.way == PlaneWay::joined) {
     joined_ = along;
     joined_.n *= across.n;
     joined_.out *= across.n;

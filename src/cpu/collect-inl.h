@@ -94,16 +94,6 @@ HWY_INLINE void each(std::int64_t n, const F& f) {
   (std::make_integer_sequence<int, N>());
 }
 
-/// Division by the same number everywhere. By a power of 2 it is a product, which gives the same bits sooner.
-template <class A>
-struct Scale {
-  Pack<A> by;
-  bool divides;
-  HWY_INLINE explicit Scale(const Stage& stage)
-      : by(number<Pack<A>>(stage.factor != 0 ? stage.factor : stage.divisor)), divides(stage.factor == 0) {}
-  HWY_INLINE Pack<A> operator()(Pack<A> x) const { return divides ? x / by : x * by; }
-};
-
 /// Writes what is staged: all, or the units that are complete.
 template <class T>
 HWY_NOINLINE void flush(Stage& stage, bool all) {
@@ -178,8 +168,9 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
   const std::int64_t apart = call.axis.stride, most = (call.axis.size - 1) / apart + 1, len = call.len;
   // Whole lines of the cache need no stage.
   T* const begin = static_cast<T*>(call.cells) + call.begin * call.cell_step;
-  const bool direct = Make::turn > 0 && std::is_same_v<T, A> && call.stage->stream && len % unit == 0 &&
-                      call.cell_step == len && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
+  const bool whole_lines = len % unit == 0 && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
+  const bool direct = std::is_same_v<T, A> && call.cell_step == len &&
+                      (call.stage->stream ? Make::turn > 0 && whole_lines : requires { Make::in_place; } && len >= L);
   // Rows whose last pack does not reach into the next
   const bool out_of_turn = length * stride == len && length >= L;
   Stage& stage = *call.stage;
@@ -203,7 +194,7 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
     }
     if (apart >= Stage::room || stage.end + HWY_MIN(len * apart, Stage::room) > Stage::room) flush<T>(stage, false);
     const std::int64_t left = (call.axis.out - place.window) * apart - place.tap;  // until the last window is behind
-    const std::int64_t room = direct ? Make::turn : Stage::room - stage.end;
+    const std::int64_t room = !direct ? Stage::room - stage.end : Make::turn > 0 ? Make::turn : 16 * Stage::room;
     std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), room / len);
     const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && call.cell_step == len && n > 0;
     if (inside) {

@@ -26,7 +26,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
   // Copies: stores might change what they are copies of.
   const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
   const bool streams = rows.stream;
-  const Scale<A> scale(rows.stage);
+  const Divisor<A> divisor(rows.stage.divisor, true);
   const T* gy[Count > 0 ? Count : most_windows];
   const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
   Bytes<A> wanted[Count > 0 ? Count : most_windows];
@@ -44,7 +44,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
       else
         result = result + all;
     });
-    return Offsets ? result : scale(result);
+    return Offsets ? result : result / divisor;
   };
   A* dst = rows.dst - from;
   if (to - from < L) return store(sum(from, LaneRange<T>(0, to - from)), dst + from);
@@ -165,9 +165,9 @@ class Line {
   /// To the stage, or on past the caches.
   struct Output {
     bool streams;
-    Scale<A> scale;
+    Divisor<A> divisor;
     HWY_INLINE void operator()(Pack<A> x, A* dst) const {
-      if constexpr (!Offsets) x = scale(x);
+      if constexpr (!Offsets) x = x / divisor;
       streams ? stream(x, dst) : store(x, dst);
     }
   };
@@ -213,7 +213,7 @@ class Line {
     const std::int64_t count = rows.asks.count, first = first_;
     const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
     const std::int64_t to = rows.to;
-    const Output output{rows.stream, Scale<A>(rows.stage)};
+    const Output output{rows.stream, Divisor<A>(rows.stage.divisor, true)};
     const T* gy[Count > 0 ? Count : most_windows];
     const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
     Bytes<A> wanted[known ? Count * Reach * Stride : 1];

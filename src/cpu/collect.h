@@ -28,7 +28,7 @@ struct Stage {
   static constexpr std::int64_t room = 1024;       // lanes that are made before they are written
   static constexpr std::int64_t lanes = 2 * room;  // with what may be overrun
   void* memory;
-  double divisor, factor;  // which is 1 / divisor, or 0 where that is not exact
+  double divisor;
   bool stream;
   std::byte* to = nullptr;
   std::int64_t begin = 0, end = 0;

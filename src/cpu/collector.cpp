@@ -2,8 +2,6 @@
 #include "cpu/collector.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 
 #include "core/parallel.h"
 #include "cpu/cache.h"
@@ -14,12 +12,6 @@ namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t task_bytes = 256 << 10;  // what one task should write at least
-
-/// 1 / divisor if that is a power of 2 that any type has.
-double inverse(double divisor) {
-  int exponent = 0;
-  return std::frexp(divisor, &exponent) == 0.5 && std::abs(exponent) < 100 ? 1 / divisor : 0;
-}
 
 /// Where gy ends, if it has no gaps and offsets lie as it does; null elsewhere.
 const std::byte* end_of(const View& gy, const View& offsets) {
@@ -110,7 +102,7 @@ class Collector::Rows {
         functions_(collecting(all.gx_.type, all.lines_, all.offsets_.data != nullptr)),
         bytes_(static_cast<std::int64_t>(size_of(all.gx_.type))),
         stage_{Scratch::of_this_thread().take(Stage::lanes * (all.gx_.type == Type::f64 ? 8 : 4)), all.divisor_,
-               inverse(all.divisor_), stream},
+               stream},
         gy_end_(end_of(all.gy_, all.offsets_)) {
     if (!all.crosses_) return;
     // Packs may be read past the last lane.

@@ -7,6 +7,7 @@
 #include "cpu/block.h"
 #include "cpu/cache.h"
 #include "cpu/woven.h"
+#include "plan/apart.h"
 #include "reduce/reducers.h"
 
 namespace cenote::cpu {
@@ -70,17 +71,20 @@ bool is_swept(const Run& run) {
          (across.size * line.size >= least_small && (small || wide));
 }
 
-// Whether planes that are one line of cells each follow each other in memory.
-bool is_flat(const Plan::Impl& plan, const Layout& layout) {
+// The form that the plan has chosen for planes, if they lie so in memory.
+PlaneWay way_of_form(const Plan::Impl& plan, const Layout& layout) {
   const Algorithm& algorithm = plan.algorithm;
-  if (!algorithm.flat || algorithm.weave != Weave::automatic || algorithm.sweep != Sweep::automatic) return false;
+  if (algorithm.weave != Weave::automatic || algorithm.sweep != Sweep::automatic) return PlaneWay::none;
   // Levels are the axes that the plan has looked at, unless some were merged.
-  if (plan.role != Role::value || layout.depth != 2 || layout.kept_top || layout.inner.extent > 1 ||
-      layout.outer_count == 0)
-    return false;
+  if (plan.role != Role::value || layout.depth != 2 || layout.kept_top || layout.inner.extent > 1)
+    return PlaneWay::none;
   const Axis &across = layout.axes[0], &line = layout.axes[1];
-  return layout.levels[0].x == line.n && layout.levels[0].y == line.out &&
-         layout.outer[static_cast<std::size_t>(layout.outer_count - 1)].x == across.n * line.n;
+  if (algorithm.form == Form::tiled && lie_in_tiles(across, line) && layout.levels[0].x >= line.n)
+    return PlaneWay::tiled;
+  const bool flat = algorithm.form == Form::flat && layout.outer_count > 0 && layout.levels[0].x == line.n &&
+                    layout.levels[0].y == line.out &&
+                    layout.outer[static_cast<std::size_t>(layout.outer_count - 1)].x == across.n * line.n;
+  return flat ? PlaneWay::flat : PlaneWay::none;
 }
 
 // Whether one kernel can make the planes of the two innermost levels: short windows over rows of lines.
@@ -157,14 +161,17 @@ void cut(Run& run) {
   const Axis &top = layout.axes[0], &tail = layout.axes[last];
   for (int i = 0; i < layout.outer_count; ++i) run.outers *= layout.outer[static_cast<std::size_t>(i)].extent;
   const bool side_by_side = layout.inner.extent > 1;
-  run.inner = Pieces::of_rows(layout.inner.extent, run.swept && side_by_side ? swept_lanes(run) : most_lanes);
-  const bool whole = run.direct || run.joined || run.flat || run.deep || (run.swept && side_by_side) ||
-                     run.plan.role == Role::follower || (run.hopeful && !side_by_side) || run.tile == 0;
+  run.inner =
+      Pieces::of_rows(layout.inner.extent, run.way == PlaneWay::swept && side_by_side ? swept_lanes(run) : most_lanes);
+  const bool unbroken = run.way == PlaneWay::joined || run.way == PlaneWay::flat || run.way == PlaneWay::tiled;
+  const bool swept = run.way == PlaneWay::swept;
+  const bool whole = run.direct || unbroken || run.deep || (swept && side_by_side) || run.plan.role == Role::follower ||
+                     (run.hopeful && !side_by_side) || run.tile == 0;
   run.tiles = Pieces::of(tail.out, whole ? tail.out : run.tile);
-  if ((run.fused || run.hopeful) && !run.swept && !run.direct && layout.inner.extent > 1)
+  if ((run.way != PlaneWay::none || run.hopeful) && !swept && !run.direct && layout.inner.extent > 1)
     run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
-  if (run.joined || run.flat) return;
+  if (unbroken && run.way != PlaneWay::tiled) return;
   const std::int64_t wanted = run.alone || run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};
   const auto have = [&] { return run.outers * run.inner.count * run.tiles.count * run.tops.count; };
   const auto split = [&](const Axis& axis) {
@@ -176,12 +183,13 @@ void cut(Run& run) {
   };
   if (have() < wanted) run.tops = split(top);
   // Followers along lines, and tame sums, have no maker that begins anywhere.
-  if (have() < wanted && run.direct && run.plan.role != Role::follower && !(run.hopeful && !side_by_side))
+  if (have() < wanted && run.direct && !unbroken && run.plan.role != Role::follower && !(run.hopeful && !side_by_side))
     run.tiles = split(tail);
 }
 
 bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& layout, const Operands& operands,
-                const Numbering* numbering, std::int64_t tile, bool stream, bool alone, bool flat = false) {
+                const Numbering* numbering, std::int64_t tile, bool stream, bool alone,
+                PlaneWay form = PlaneWay::none) {
   const Reducer reducer = plan.divides_late ? Reducer::sum : plan.pooling.reducer;
   const auto last = static_cast<std::size_t>(layout.depth - 1);
   const bool lines = layout.inner.extent == 1;
@@ -206,10 +214,7 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
           operands.x_plane,
           staged,
           folds_directly(rules, layout, staged, static_cast<std::int64_t>(size_of(plan.type))),
-          false,
-          false,
-          false,
-          false,
+          form,
           false,
           false,
           false,
@@ -221,11 +226,13 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   // Halves that are widened leave states to the lane type.
   if (!run.kernels.merge) run.kernels.merge = kernels(plan.lane_type, reducer, plan.role).merge;
   if (!run.kernels.join) run.kernels.join = kernels(plan.lane_type, reducer, plan.role).join;
-  run.flat = flat;
-  if (flat && (!run.kernels.swept || run.staged || !run.emitter.is_straight())) return false;
-  run.swept = !flat && is_swept(run);
-  run.fused = run.swept || run.flat ||
-              (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run, run.kernels.planes != nullptr));
+  if (form != PlaneWay::none) {
+    if (!run.kernels.swept || run.staged || !run.emitter.is_straight()) return false;
+  } else if (is_swept(run)) {
+    run.way = PlaneWay::swept;
+  } else if (layout.depth == 2 && run.emitter.is_straight() && makes_planes(run, run.kernels.planes != nullptr)) {
+    run.way = joins_rows(run) ? PlaneWay::joined : PlaneWay::rows;
+  }
   run.fused_inside =
       layout.depth > 2 && makes_planes(run, run.kernels.planes != nullptr) &&
       (plan.role == Role::value || (plan.role == Role::winner && plan.count && run.emitter.number_inside_by_window()));
@@ -234,9 +241,8 @@ bool run_layout(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
                          run.emitter.is_straight() && !top.irregular() && top.dilation == 1 &&
                          top.size <= most_folded && !run.rules.sweeps(top, false);
   run.deep = run.ends_with_planes && is_deep(run);
-  run.joined = run.fused && !run.swept && !run.flat && joins_rows(run);
-  run.hopeful = !run.fused && run.kernels.tame_planes && is_hopeful(run);
-  if (plan.role == Role::follower && !(run.fused && follows(run))) return false;
+  run.hopeful = run.way == PlaneWay::none && run.kernels.tame_planes && is_hopeful(run);
+  if (plan.role == Role::follower && !(run.way != PlaneWay::none && follows(run))) return false;
   cut(run);
   const std::int64_t blocks = run.outers * run.inner.count * run.tiles.count * run.tops.count;
   const std::int64_t together =
@@ -287,8 +293,9 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
   const Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const Numbering numbering(plan, layout);
   const bool stream = plan.bytes > last_level_cache() / 8 * 7;
-  if (is_flat(plan, layout) &&
-      run_layout(plan, plan.algorithm, layout, operands, &numbering, plan.algorithm.tile, stream, false, true))
+  const PlaneWay form = way_of_form(plan, layout);
+  if (form != PlaneWay::none &&
+      run_layout(plan, plan.algorithm, layout, operands, &numbering, plan.algorithm.tile, stream, false, form))
     return true;
   const Woven woven(plan, layout, operands, numbering, stream);
   if (!woven.applies())

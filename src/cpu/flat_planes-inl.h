@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 
 /// Planes without gaps, of whose rows each has as many outputs as cells, or half as many. Windows along rows are made
 /// for all rows at once: lanes whose tap belongs to another row are told by masks, which are the same for every plane.
-/// Windows across rows are then joined, for all rows at once that have the same number of cells.
+/// Windows across rows are then joined, for all rows at once that lie one behind the other, with empty ones around.
 template <class C, class T>
 class FlatPlanes {
   using A = typename LaneOf<typename C::N>::type;
@@ -33,9 +33,14 @@ class FlatPlanes {
         halves_(line_.stride == 2),
         cells_(across_.n * line_.n),
         states_(across_.n * line_.out),
-        lines_(static_cast<A*>(call.ring)),
+        lines_(static_cast<A*>(call.ring) + across_.low * line_.out),
         masks_(static_cast<Mask*>(call.cells)),
         outlet_(call, nullptr) {
+    // Rows that windows reach above and below a plane are nothing.
+    const std::int64_t below = (across_.out - 1) * across_.stride - across_.low + across_.size - across_.n;
+    const A nothing = C::template neutral<A>();
+    std::fill(static_cast<A*>(call.ring), lines_, nothing);
+    std::fill_n(lines_ + states_, HWY_MAX(below, 0) * line_.out, nothing);
     // After so many packs the first lane is in the first column again.
     const std::int64_t size = line_.size, again = line_.out / std::gcd(line_.out, L_) * size;
     Mask* mask = masks_;
@@ -82,20 +87,15 @@ class FlatPlanes {
                      : centred && line_.size == 3 ? along<3>(carry, src, alone)
                      : centred && line_.size == 5 ? along<5>(carry, src, alone)
                                                   : along<0>(carry, src, alone);
-    const std::int64_t n = across_.n, low = across_.low, size = across_.size, out = across_.out;
-    // Rows of outputs from `row` on that lie one behind the other and have the same number of cells.
-    for (std::int64_t row = 0, end; row < out; row = end) {
-      const std::int64_t start = row * across_.stride - low;
-      const bool inside = across_.stride == 1 && start >= 0 && start + size <= n;
-      end = inside ? HWY_MIN(n - size + low + 1, out) : row + 1;
-      const std::int64_t first = HWY_MAX(start, 0), count = HWY_MIN(start + size, n) - first;
-      const A* from = lines_ + first * line_.out;
-      A* to = states + row * line_.out;
-      const std::int64_t len = (end - row) * line_.out;
-      count == 3   ? join<3>(carry, from, count, len, to)
-      : count == 5 ? join<5>(carry, from, count, len, to)
-      : count == 2 ? join<2>(carry, from, count, len, to)
-                   : join<0>(carry, from, count, len, to);
+    // All rows of outputs at once, where they lie one behind the other.
+    const std::int64_t size = across_.size, together = across_.stride == 1 ? across_.out : 1;
+    const A* from = lines_ - across_.low * line_.out;
+    for (std::int64_t row = 0; row < across_.out; row += together, from += across_.stride * line_.out) {
+      A* const to = states + row * line_.out;
+      size == 3   ? join<3>(carry, from, together, to)
+      : size == 5 ? join<5>(carry, from, together, to)
+      : size == 2 ? join<2>(carry, from, together, to)
+                  : join<0>(carry, from, together, to);
     }
     return any;
   }
@@ -176,11 +176,11 @@ class FlatPlanes {
     return watch.any();
   }
 
-  /// `count` rows of lines, each `line_.out` behind the one before, joined; Count of them if that is not 0.
-  template <int Count, class Q>
-  HWY_INLINE void join(const Q& like, const A* from, std::int64_t count, std::int64_t len, A* to) const {
+  /// The rows of windows, which are Size if that is not 0, joined for `count` rows of outputs.
+  template <int Size, class Q>
+  HWY_INLINE void join(const Q& like, const A* from, std::int64_t count, A* to) const {
     const Q carry = like;
-    const std::int64_t L = L_, n = line_.out, rows = Count > 0 ? Count : count;
+    const std::int64_t L = L_, n = line_.out, rows = Size > 0 ? Size : across_.size, len = count * n;
     for (std::int64_t i = 0; i < len; i += L) {
       auto state = carry.load_state(from + i, 0, 0);
       for (std::int64_t r = 1; r < rows; ++r) state = carry.combine(state, carry.load_state(from + r * n + i, 0, 0));

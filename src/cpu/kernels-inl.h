@@ -28,10 +28,10 @@ void finish(const Finish& call) {
   const std::int64_t L = lanes<A>(), len = call.len, plane = call.src_plane;
   const A* src = static_cast<const A*>(call.src);
   const A* counts = static_cast<const A*>(call.counts);
-  const Pack<A> count = number<Pack<A>>(call.count);
+  const Pack<A> same = number<Pack<A>>(call.count);
   T* dst = static_cast<T*>(call.dst);
   const auto write = [&](const auto& lower) CENOTE_INLINED {
-    const auto value = [&](std::int64_t i) CENOTE_INLINED { return lower(src + i, counts ? load(counts + i) : count); };
+    const auto value = [&](std::int64_t i) CENOTE_INLINED { return lower(src + i, i); };
     std::int64_t i = 0;
     if (call.stream && len >= 2 * L) {
       const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
@@ -45,14 +45,22 @@ void finish(const Finish& call) {
     for (; i + L <= len; i += L) store(value(i), dst + i);
     if (i < len) store_first(value(i), dst + i, len - i);
   };
+  const auto count = [&](std::int64_t i) CENOTE_INLINED { return counts ? load(counts + i) : same; };
   if constexpr (requires { R::tames; })
     if (call.params.tame) {
-      if constexpr (requires { carry.reducer.lower_tame(count); })
+      if constexpr (requires { carry.reducer.lower_tame(same); })
         if (!counts)
-          return write([&](const A* p, Pack<A>) CENOTE_INLINED { return carry.reducer.lower_tame(load(p)); });
-      return write([&](const A* p, Pack<A> n) CENOTE_INLINED { return carry.reducer.lower_tame(load(p), n); });
+          return write([&](const A* p, std::int64_t) CENOTE_INLINED { return carry.reducer.lower_tame(load(p)); });
+      return write([&](const A* p, std::int64_t i)
+                       CENOTE_INLINED { return carry.reducer.lower_tame(load(p), count(i)); });
     }
-  write([&](const A* p, Pack<A> n) CENOTE_INLINED { return carry.reducer.lower(carry.load_state(p, plane, 0), n); });
+  const auto state = [&](const A* p) CENOTE_INLINED { return carry.load_state(p, plane, 0); };
+  if constexpr (requires { carry.reducer.lower(state(src), Divisor<A>(1)); })
+    if (!counts) {
+      const Divisor<A> divisor(call.count);
+      return write([&](const A* p, std::int64_t) CENOTE_INLINED { return carry.reducer.lower(state(p), divisor); });
+    }
+  write([&](const A* p, std::int64_t i) CENOTE_INLINED { return carry.reducer.lower(state(p), count(i)); });
 }
 
 /// Cells become what tame sums are made of; whole packs are written.

@@ -73,15 +73,19 @@ struct Finish {
 
 inline constexpr std::int64_t most_folded = 8;  // rows that a kernel folds as it reads them
 
+/// How one kernel makes whole planes: row by row, with windows across them; all rows of a plane as one line, of windows
+/// that tile them; with windows of any size at every place, swept both ways; or each plane as one line of cells, with
+/// short windows; or with windows that share no cells, rows first.
+enum class PlaneWay { none, rows, joined, swept, flat, tiled };
+
 /// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
 struct Planes {
   Pass line;                 // one row; src is the first plane's row 0; dst_plane holds for ring and out.src
   void* ring;                // memory for rows
   const Axis* across;        // regular, not dilated, of at most most_folded rows
   bool folded;               // those are folded as they are read, by line.fold
+  PlaneWay way;              // not `none`
   std::int64_t joined;       // outputs of a row where all rows of a plane are one line, 0 elsewhere
-  bool swept;                // windows of any size at every place, in both directions
-  bool flat;                 // short ones at every place, of planes that are one line; masks fit `cells`
   std::int64_t begin, end;   // its outputs
   std::int64_t count, step;  // planes, and how far apart they lie in src
   std::int64_t depth = 1, depth_step = 0;  // planes that each of those is made of, and how far apart they lie
@@ -97,7 +101,7 @@ struct Planes {
   void* keep = nullptr;
   bool direct = false;  // values are of the type that is read, and what states are after a division
   double divisor = 0;   // by this, unless it is 0
-  // Swept planes only: memory for a batch of rows of cells, or for masks, and for the ends of a block.
+  // Swept and flat planes only: memory for a batch of rows of cells, or for masks, and for the ends of a block.
   void *cells = nullptr, *ends = nullptr;
   std::int64_t batch = 0;     // rows whose lines are made at a time
   std::int64_t out_step = 0;  // between outputs of a line
@@ -106,9 +110,18 @@ struct Planes {
   void* indices = nullptr;
   std::int64_t index_size = 0;
 };
-inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
-inline constexpr std::int64_t least_apart = 256;   // bytes of lines that are better read one after the other
-inline constexpr std::int64_t strip_bytes = 128;   // of each row that a sweep joins at a time, at most
+inline constexpr std::int64_t plane_piece = 1024;        // pieces are multiples of this
+inline constexpr std::int64_t least_apart = 256;         // bytes of lines that are better read one after the other
+inline constexpr std::int64_t strip_bytes = 128;         // of each row that a sweep joins at a time, at most
+inline constexpr std::int64_t least_tiled_apart = 1024;  // the same of rows that are joined lane by lane
+/// Lines of windows that tile planes, made together, and the lanes of their cells with what may be read behind them.
+constexpr std::int64_t tiled_rows(const Axis& line) {
+  constexpr std::int64_t lanes = 2048;
+  return line.out * line.stride < lanes ? lanes / (line.out * line.stride) : 1;
+}
+constexpr std::int64_t tiled_cells(const Axis& line) {
+  return tiled_rows(line) * line.out * line.stride + 64 * line.stride + 128;
+}
 constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 
 /// What one reducer can do for one storage type.

@@ -21,14 +21,6 @@ struct Values {
   bool divides = false, past_caches = false;
   std::uint8_t* numbers = nullptr;  // those of winners
 };
-/// Sums of integers are never divided here.
-template <class A>
-HWY_INLINE Pack<A> quotient(Pack<A> sum, Pack<A> divisor) {
-  if constexpr (std::is_floating_point_v<A>)
-    return sum / divisor;
-  else
-    return sum;
-}
 
 /// Lines of the same shape, and where the outputs of each go. Some makers fold several rows into each line of outputs,
 /// and keep the states of the last one for the next line, whose first row it is.

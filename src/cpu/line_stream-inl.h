@@ -146,6 +146,7 @@ class LineStream {
       each<Levels>([&](int level) CENOTE_INLINED {
         shifts[level] = Shift<A>((within ? width : 0) + (rest & ((1 << level) - 1)));
       });
+    const std::int64_t asked = pass_.ahead;
     Watch<Q> watch;
     const auto push = [](auto& queue, const State& state) CENOTE_INLINED {
       for (int i = 0; i < apart - 1; ++i) queue[i] = queue[i + 1];
@@ -159,12 +160,12 @@ class LineStream {
       carry.store_state(nothing, block + i * L, block_plane);
     T* const y = values.dst;
     const bool divides = values.divides;
-    const Pack<A> divisor = number<Pack<A>>(values.divisor);
+    const Divisor<A> divisor(values.divisor);
     // Packs of values are aligned where they are written. Where it does not matter for their bits they are made so.
     const std::int64_t behind = y ? -reinterpret_cast<std::intptr_t>(y) / std::int64_t{sizeof(T)} & (L - 1) : 0;
     const std::int64_t origin = repeats ? behind - (behind > begin ? L : 0) : 0;
     const Shift<A> align(behind);
-    Pack<A> last_value = divisor;
+    Pack<A> last_value = broadcast<A>(0);
     const std::int64_t first = (begin - origin) / L / apart * apart;
     std::int64_t slot = Chains ? ((first - lag) % span + span) % span : 0;
     std::int64_t o = (first - lag - (!repeats && within ? 0 : span)) * L;
@@ -203,6 +204,7 @@ class LineStream {
           for (std::int64_t i = turn; i > 0; --i, from += L, out += out_step, out_value += out_step) {
             State state, beside;
             if (HWY_LIKELY(inside)) {
+              __builtin_prefetch(from + asked);
               state = carry.cell(from, 0, [](const T* p) CENOTE_INLINED { return kept(load(p)); });
               if constexpr (reads_twice)
                 beside = carry.cell(from - (L - 1), 0, [](const T* p) CENOTE_INLINED { return load(p); });
@@ -267,7 +269,7 @@ class LineStream {
                   value = align(last_value, value);
                   last_value = result.part[0];
                 }
-                if (divides) value = quotient(value, divisor);
+                if (divides) value = value / divisor;
                 streams ? HWY_NAMESPACE::stream(value, out_value) : store(value, out_value);
                 continue;
               }

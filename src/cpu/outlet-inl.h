@@ -15,6 +15,7 @@ namespace HWY_NAMESPACE {
 
 using cpu::Finish;
 using cpu::Planes;
+using cpu::PlaneWay;
 
 /// Joins `count` states, from `from` on of those of a plane, to those of the planes before it.
 template <class C>

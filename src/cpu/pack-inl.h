@@ -215,6 +215,62 @@ HWY_INLINE Pack<T> fused(Pack<T> a, Pack<T> b, Pack<T> c) {
   return select(exists, (product + c) + error, product + c);
 #endif
 }
+/// A number that all lanes are divided by. Quotients are those of the instruction, bit for bit, which takes longer than
+/// all else that is done for an average; where memory is waited for anyway, it is used all the same. Sums of integers
+/// are not divided here.
+template <class T>
+class Divisor {
+ public:
+  explicit HWY_INLINE Divisor(double number, bool by_instruction = false) : by_(static_cast<T>(number)) {
+    if constexpr (std::is_floating_point_v<T>) {
+      inverse_ = T{1} / by_;
+      // Of a power of two it is exact, and so are products but for the one rounding that quotients have too.
+      using Bits = hwy::MakeUnsigned<T>;
+      Bits bits;
+      std::memcpy(&bits, &by_, sizeof(T));
+      const bool moderate = by_ >= least_divisor && by_ <= most_divisor;
+      is_power_ = moderate && (bits & ((Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1)) == 0;
+#if HWY_NATIVE_FMA
+      is_moderate_ = moderate && !by_instruction;
+      rest_ = std::fma(-inverse_, by_, T{1}) / by_;
+#endif
+    }
+  }
+  HWY_INLINE T quotient(T x) const { return is_power_ ? x * inverse_ : x / by_; }
+  HWY_INLINE Pack<T> quotient(Pack<T> x) const {
+    if constexpr (!std::is_floating_point_v<T>) {
+      return x;
+    } else {
+      if (is_power_) return x * broadcast(inverse_);
+      const Pack<T> by = broadcast(by_);
+      if (HWY_LIKELY(is_moderate_)) {
+        const Pack<T> size = magnitude(x);
+        const auto inside = hn::And(hn::Le(size.v, hn::Set(Tag<T>(), most)), hn::Ge(size.v, hn::Set(Tag<T>(), least)));
+        if (HWY_LIKELY(hn::AllTrue(Tag<T>(), hn::Or(inside, hn::Eq(x.v, hn::Zero(Tag<T>())))))) {
+          // The inverse to twice the digits gives a quotient next to the right one; what that leaves is exact, and
+          // corrects it (Markstein). Zeros keep their sign.
+          const Pack<T> inverse = broadcast(inverse_), near = mul_add(x, inverse, x * broadcast(rest_));
+          const Pack<T> left{hn::NegMulAdd(near.v, by.v, x.v)};
+          return {hn::CopySign(mul_add(left, inverse, near).v, x.v)};
+        }
+      }
+      return x / by;
+    }
+  }
+
+ private:
+  // What neither overflows nor loses digits on the way.
+  static constexpr T least_divisor = T{1} / (1 << 20), most_divisor = static_cast<T>(std::int64_t{1} << 40);
+  static constexpr T least = static_cast<T>(sizeof(T) == 4 ? 0x1p-60 : 0x1p-500);
+  static constexpr T most = static_cast<T>(sizeof(T) == 4 ? 0x1p100 : 0x1p900);
+  T by_, inverse_{}, rest_{};
+  bool is_power_ = false, is_moderate_ = false;
+};
+template <class T>
+HWY_INLINE Pack<T> operator/(Pack<T> x, const Divisor<T>& divisor) {
+  return divisor.quotient(x);
+}
+
 /// 2^n for a whole number n that is not too large; 0 where that is below all normal numbers.
 template <class T>
 HWY_INLINE Pack<T> two_to_whole(Pack<T> n) {

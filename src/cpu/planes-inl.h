@@ -16,6 +16,7 @@
 #include "cpu/row_line-inl.h"
 #include "cpu/rows-inl.h"
 #include "cpu/swept_planes-inl.h"
+#include "cpu/tiled_planes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -141,7 +142,7 @@ HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Plan
                         (call.line.len > 1 ? call.line.len : width) % lanes<A>() == 0 &&
                         writes_straight<T, A>(call, outlet.is_raw());
   const bool divides = call.divisor != 0, past = call.out.stream;
-  const Pack<A> divisor = number<Pack<A>>(call.divisor);
+  const Divisor<A> divisor(call.divisor);
   A* const stage = outlet.states();
   std::int64_t held = 0;
   bool any_nan = false;
@@ -205,7 +206,7 @@ HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Plan
             T* const y = reinterpret_cast<T*>(dst) + (o - call.begin) * call.out_row + from;
             merge_ring(calm, kept_rows, first, last - first, until - from,
                        [&](const auto& state, std::int64_t i) CENOTE_INLINED {
-                         const Pack<A> value = divides ? quotient(state.part[0], divisor) : state.part[0];
+                         const Pack<A> value = divides ? state.part[0] / divisor : state.part[0];
                          past ? stream(value, y + i) : store(value, y + i);
                        });
             from = until;
@@ -384,8 +385,9 @@ template <class C, class T>
 void planes(const Planes& call) {
   const C carry(call.line);
   if constexpr (LiftsAsIs<C>::value) {
-    if (call.swept) return SweptPlanes<C, T>(carry, call).run();
-    if (call.flat) return FlatPlanes<C, T>(carry, call).run();
+    if (call.way == PlaneWay::swept) return SweptPlanes<C, T>(carry, call).run();
+    if (call.way == PlaneWay::flat) return FlatPlanes<C, T>(carry, call).run();
+    if (call.way == PlaneWay::tiled) return TiledPlanes<C, T>(carry, call).run();
   }
   using A = typename LaneOf<typename C::N>::type;
   const auto make_with = [&](const auto& line) HWY_ATTR { make_planes(carry, Maker<T, A>(line), call); };

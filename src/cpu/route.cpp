@@ -103,7 +103,7 @@ class Sums {
       });
     });
     if (dense_) {
-      Stage stage{memory, 1, 1, stream_, cells - past * bytes, past, past + size};
+      Stage stage{memory, 1, stream_, cells - past * bytes, past, past + size};
       flush_(stage);
       if (stream_) Emitter::flush();
     } else {

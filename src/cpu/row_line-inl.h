@@ -110,14 +110,16 @@ class RowLine {
     std::uint8_t* numbers = nullptr;
     const std::int64_t plane;
     const bool straight, divides, past;
-    const Pack<A> divisor;
+    const Divisor<A> divisor;
+    const Pack<A> count;
     HWY_INLINE Way(const Rows<T, A>& rows, std::int64_t row, std::int64_t plane)
         : dst(rows.dst + row * rows.dst_row),
           plane(plane),
           straight(rows.values.dst != nullptr),
           divides(rows.values.divides),
           past(rows.values.past_caches),
-          divisor(number<Pack<A>>(rows.values.divisor)) {
+          divisor(rows.values.divisor),
+          count(number<Pack<A>>(rows.values.divisor)) {
       if (straight) y = rows.values.dst + row * rows.dst_row;
       if (writes_numbers && straight) numbers = rows.values.numbers + row * rows.dst_row;
     }
@@ -135,11 +137,11 @@ class RowLine {
             value = state.value;
             past ? state.number.stream(numbers + i) : state.number.store(numbers + i);
           } else if constexpr (IsTame<C>) {
-            value = carry.reducer.lower(state, divisor);
+            value = carry.reducer.lower(state, count);
           } else {
             value = state.part[C::inputs - 1];
           }
-          if (divides) value = quotient(value, divisor);
+          if (divides) value = value / divisor;
           return past ? stream(value, y + i) : store(value, y + i);
         }
       carry.store_state(state, dst + i, plane);
@@ -321,7 +323,7 @@ class RowLine {
     const Axis axis = *pass_.axis;
     const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, scale = pass_.id_scale;
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, plane = pass_.dst_plane;
-    const std::int64_t row_id = rows.id, row_scale = rows.id_scale;
+    const std::int64_t row_id = rows.id, row_scale = rows.id_scale, ahead = pass_.ahead;
     const bool shared = rows.shared;
     const T* const line = rows.src + row * rows.src_row;
     const std::int64_t kept_step = kept_len();
@@ -346,6 +348,7 @@ class RowLine {
           const bool ends = r + 1 == fold && j + 1 == count;
           const T* q = window.cells + r * fold_row + j * step;
           const auto cell = [&](std::int64_t i, const auto& read) CENOTE_INLINED {
+            __builtin_prefetch(q + i + ahead);
             const auto lifted = [&](std::int64_t id) CENOTE_INLINED {
               const auto result = watched_cell(carry, watch, q + i, id, read);
               if constexpr (Calm<C>::differs && !IsTame<C>) watch.add(cells_of(result), cells_of(result)), watch.stay();

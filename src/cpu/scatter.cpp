@@ -2,18 +2,23 @@
 #include "cpu/scatter.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/scatter.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
+
+#include "cpu/collect-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
+using cpu::Dense;
 using cpu::Scatter;
 
 constexpr std::int64_t together = 256;  // outputs whose winners are found before they are visited
@@ -75,8 +80,65 @@ void scatter_planes(const Scatter& call) {
   }
 }
 
+/// Calls use with the last of the numbers first, unrolled.
+template <class Use, int... I>
+HWY_INLINE void backwards(const Use& use, std::integer_sequence<int, I...>) {
+  (use(static_cast<int>(sizeof...(I)) - 1 - I), ...);
+}
+
+/// Taps: how many there are, or 0.
+template <int Taps, class A>
+void gather_cells(const Dense& call) {
+  const Dense all = call;
+  const std::int64_t L = lanes<A>();
+  const A* const gy = static_cast<const A*>(all.gy);
+  A* const gx = static_cast<A*>(all.gx);
+  // Windows in their order: those that begin first have the cell as their last tap.
+  const auto one = [&](std::int64_t cell) HWY_ATTR {
+    A sum{0};
+    for (int tap = all.taps; tap-- > 0;) {
+      const std::int64_t window = cell - all.shift[static_cast<std::size_t>(tap)];
+      if (window >= 0 && window < all.total && all.offsets[window] == tap) sum += gy[window];
+    }
+    return sum;
+  };
+  const auto pack = [&](std::int64_t cell) CENOTE_INLINED {
+    Pack<A> sum = broadcast<A>(0);
+    const auto ask = [&](int tap) CENOTE_INLINED {
+      const std::int64_t window = cell - all.shift[static_cast<std::size_t>(tap)];
+      const ByteTag<A> bytes;
+      sum = add_where_equal<A>(hn::LoadU(bytes, all.offsets + window), hn::Set(bytes, static_cast<std::uint8_t>(tap)),
+                               sum, load(gy + window));
+    };
+    if constexpr (Taps > 0)
+      backwards(ask, std::make_integer_sequence<int, Taps>());
+    else
+      for (int tap = all.taps; tap-- > 0;) ask(tap);
+    return sum;
+  };
+  // Cells whose windows exist all, or are read from where others lie.
+  const std::int64_t last = all.shift[static_cast<std::size_t>(all.taps - 1)], first = all.shift[0];
+  const std::int64_t lowest = HWY_MIN(HWY_MAX(last, all.begin), all.end);
+  const std::int64_t highest = HWY_MAX(HWY_MIN(HWY_MIN(all.total, all.total + first) - L + 1, all.end), lowest);
+  std::int64_t cell = all.begin;
+  const auto aligned = [&](std::int64_t at) {
+    return reinterpret_cast<std::uintptr_t>(gx + at) % (static_cast<std::uintptr_t>(L) * sizeof(A)) == 0;
+  };
+  while (cell < lowest || (all.stream && cell < highest && !aligned(cell))) gx[cell] = one(cell), ++cell;
+  for (; cell < highest && cell + L <= all.end; cell += L)
+    all.stream ? stream(pack(cell), gx + cell) : store(pack(cell), gx + cell);
+  for (; cell < all.end; ++cell) gx[cell] = one(cell);
+}
+
 }  // namespace
 
+void gather_in(Type type, const Dense& call) {
+  const auto gather = [&](auto cell) HWY_ATTR {
+    using A = decltype(cell);
+    call.taps == 9 ? gather_cells<9, A>(call) : gather_cells<0, A>(call);
+  };
+  type == Type::f64 ? gather(double{}) : gather(float{});
+}
 void scatter_in(Type type, const Scatter& call) {
   type == Type::f64 ? scatter_planes<double>(call) : scatter_planes<float>(call);
 }
@@ -88,6 +150,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote {
 HWY_EXPORT(scatter_in);
+HWY_EXPORT(gather_in);
 void cpu::scatter(Type type, const Scatter& call) noexcept { HWY_DYNAMIC_DISPATCH(scatter_in)(type, call); }
+void cpu::gather(Type type, const Dense& call) noexcept { HWY_DYNAMIC_DISPATCH(gather_in)(type, call); }
 }  // namespace cenote
 #endif

@@ -1,4 +1,4 @@
-// Gradients of small planes, output by output.
+// Gradients of small planes, output by output, or cell by cell.
 #pragma once
 
 #include <array>
@@ -27,5 +27,21 @@ struct Scatter {
 
 /// gx = what each cell wins, in the order of outputs. For f32 and f64, and the SIMD target in use.
 void scatter(Type type, const Scatter& call) noexcept;
+
+/// Planes without gaps, one after the other, with a window of few taps around every cell.
+struct Dense {
+  static constexpr std::int64_t most_taps = 12;
+  const std::uint8_t* offsets;
+  const void* gy;
+  void* gx;
+  std::int64_t begin, end, total;  // the cells that are wanted, and all that there are
+  int taps;
+  std::array<std::int32_t, most_taps> shift;  // how far behind its window's number the cell of each tap lies; ascending
+  bool stream;                                // past the caches
+};
+
+/// The same, where every cell asks the windows that might be won by it: an offset that names a cell names the same one
+/// wherever rows end.
+void gather(Type type, const Dense& call) noexcept;
 
 }  // namespace cenote::cpu

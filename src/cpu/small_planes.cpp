@@ -24,6 +24,8 @@ constexpr std::int64_t staged_cells = 2048;   // that are written at once: a par
 // Cells of a line up to which these ways are faster than lanes along it, as measured in f32: where planes are turned;
 // where outputs are sent one by one, windows of two or three cells two apart, and those of up to five at every place.
 constexpr std::int64_t longest_woven_line = 32, longest_sent_line = 48, longest_dense_line = 20, widest_sent = 5;
+// The same where cells ask the windows of three rows and columns around them.
+constexpr std::int64_t longest_asking_line = 64;
 
 /// Planes without gaps, one after the other.
 struct Batch {
@@ -87,6 +89,50 @@ bool weave(const Batch& planes, const Router& router) {
   return true;
 }
 
+// Cell by cell, of planes that have a window of few taps around each.
+bool gather(const Batch& planes, const Router& router) {
+  if (planes.offsets.type != Type::u8 || planes.gy.type != planes.gx.type || is_half(planes.gx.type) ||
+      planes.cells != planes.outputs || planes.cells > most_cells ||
+      (planes.count > 1 &&
+       (planes.cell_step != planes.cells || planes.output_step != planes.cells || planes.offset_step != planes.cells)))
+    return false;
+  Dense call{};
+  std::int64_t taps = 1;
+  std::int64_t step = planes.cells;
+  for (std::size_t l = 0; l < router.depth(); ++l) {
+    const Axis& axis = router.axis(l);
+    if (axis.irregular() || axis.stride > 1 || axis.dilation > 1 || axis.out != axis.n || !router.full(l) ||
+        axis.size > Dense::most_taps || taps * axis.size > Dense::most_taps)
+      return false;
+    step /= axis.n;
+    // From the last on, so that none is overwritten before it is read.
+    for (std::int64_t tap = taps; tap-- > 0;) {
+      const std::int32_t shift = call.shift[static_cast<std::size_t>(tap)];
+      for (std::int64_t i = axis.size; i-- > 0;)
+        call.shift[static_cast<std::size_t>(tap * axis.size + i)] =
+            shift + static_cast<std::int32_t>((i - axis.low) * step);
+    }
+    taps *= axis.size;
+  }
+  // Where windows are wider than rows, taps do not come in order.
+  call.taps = static_cast<int>(taps);
+  if (!std::is_sorted(call.shift.begin(), call.shift.begin() + call.taps)) return false;
+  const std::int64_t bytes = planes.bytes();
+  call.total = planes.count * planes.cells;
+  call.stream = call.total * (2 * bytes + 1) > last_level_cache();
+  call.offsets = static_cast<const std::uint8_t*>(planes.offsets.data);
+  call.gy = planes.gy.data;
+  call.gx = planes.gx.data;
+  planes.in_tasks(1, [&](Scratch&, std::int64_t begin, std::int64_t end) {
+    Dense part = call;
+    part.begin = begin * planes.cells;
+    part.end = end * planes.cells;
+    cpu::gather(planes.gx.type, part);
+    if (part.stream) Emitter::flush();
+  });
+  return true;
+}
+
 // Output by output, of as many planes at a time as stay in L1.
 bool scatter(const Batch& planes, const Router& router) {
   if (planes.offsets.type != Type::u8 || planes.gy.type != planes.gx.type || is_half(planes.gx.type) ||
@@ -144,7 +190,7 @@ bool scatter(const Batch& planes, const Router& router) {
       part.gx = stream ? memory + past * bytes : to;
       cpu::scatter(planes.gx.type, part);
       if (!stream) continue;
-      Stage stage{memory, 1, 1, true, to - past * bytes, past, past + part.cells};
+      Stage stage{memory, 1, true, to - past * bytes, past, past + part.cells};
       flush(stage);
     }
     if (stream) Emitter::flush();
@@ -174,7 +220,7 @@ bool send_small(const Router& router, const View& offsets, const View& gy, const
   const std::int64_t longest = line.stride == 1   ? (line.size <= widest_sent ? longest_dense_line : 0)
                                : line.stride == 2 ? (line.size <= 3 ? longest_sent_line : most_cells)
                                                   : most_cells;
-  return line.n <= longest && scatter(planes, router);
+  return (line.n <= longest_asking_line && gather(planes, router)) || (line.n <= longest && scatter(planes, router));
 }
 
 }  // namespace cenote::cpu

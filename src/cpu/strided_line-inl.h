@@ -25,7 +25,7 @@ class StridedLine {
         rest_(lanes<A>() % stride_),
         span_((stride_ + lanes<A>() - 2) / stride_ + 1),
         end_(static_cast<const T*>(call.gy_end)),
-        scale_(*call.stage) {
+        divisor_(call.stage->divisor, true) {
     const std::int64_t L = lanes<A>();
     for (std::int64_t phase = 0; phase < stride_; ++phase) {
       HWY_ALIGN Number windows[64 / sizeof(A)];
@@ -71,7 +71,7 @@ class StridedLine {
     const std::int64_t L = lanes<A>(), stride = stride_, step = step_, rest = rest_, out = out_;
     const std::int64_t count = asks.count, reach = Reach > 0 ? Reach : reach_, held = stage.end;
     const bool streams = stage.stream;
-    const Scale<A> scale = scale_;
+    const Divisor<A> divisor = divisor_;
     const Cells* const cells = cells_;
     const T* gy[Count > 0 ? Count : most_windows];
     const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
@@ -115,7 +115,7 @@ class StridedLine {
           result.v = Reach == 1 ? handed : hn::Add(result.v, handed);
         }
       });
-      return Offsets ? result : scale(result);
+      return Offsets ? result : result / divisor;
     };
     const auto next = [&]() CENOTE_INLINED {
       at.phase += rest;
@@ -183,7 +183,7 @@ class StridedLine {
   std::int64_t step_, rest_;  // windows and taps from pack to pack
   std::int64_t span_;         // windows that begin in a pack and the one before them, at most
   const T* end_;              // of gy
-  Scale<A> scale_;
+  Divisor<A> divisor_;
   Start starts_[64 / sizeof(A)];  // of packs that begin so many cells before a row
   Cells cells_[most_phases];      // by the tap of the first lane
 };
@@ -226,9 +226,13 @@ class WideLine {
  public:
   using A = Lane<T>;
   static constexpr std::int64_t turn = 0;
+  static constexpr bool in_place = true;  // rows may be written where they belong
 
   HWY_INLINE explicit WideLine(const Collect& call)
-      : call_(call), before_(call.phases[0].window * call.stride + call.phases[0].tap) {}
+      : call_(call),
+        before_(call.phases[0].window * call.stride + call.phases[0].tap),
+        first_window_(before_ / call.stride),
+        first_tap_(before_ % call.stride) {}
   /// Packs reach behind what is the same, but not behind the row.
   HWY_INLINE void operator()(const Rows<A>& rows) const {
     const std::int64_t L = lanes<A>();
@@ -236,8 +240,10 @@ class WideLine {
       A* const dst = rows.dst + row * rows.dst_step - rows.from;
       each_part(rows.asks, row * rows.gy_step, rows.from, rows.to,
                 [&](std::int64_t from, std::int64_t to, Pack<A> value) HWY_ATTR {
+                  const std::int64_t first = from;
                   for (; from < to && from + L <= rows.to; from += L) store(value, dst + from);
-                  if (from < to) store_first(value, dst + from, to - from);
+                  if (from >= to) return;
+                  to - first >= L ? store(value, dst + to - L) : store_first(value, dst + from, to - from);
                 });
     }
   }
@@ -266,12 +272,14 @@ class WideLine {
                             const Fill& fill) const {
     const std::int64_t stride = call_.stride, most = (call_.size - 1) / stride;
     const std::int64_t shared = (call_.size - 1) % stride + 1;  // taps of a stride with one window more
-    const Scale<A> scale(*call_.stage);
-    std::int64_t window = (from + before_) / stride, tap = (from + before_) % stride;
+    const Divisor<A> divisor(call_.stage->divisor, true);
+    std::int64_t window = first_window_, tap = first_tap_;
+    if (from > 0) window = (from + before_) / stride, tap = (from + before_) % stride;
     while (from < to) {
       const bool begins = tap < shared;
       const std::int64_t stop = HWY_MIN(from + (begins ? shared : stride) - tap, to);
-      fill(from, stop, scale(broadcast<A>(sum(asks, shift, window - most + !begins, window + 1))));
+      const A all = sum(asks, shift, window - most + !begins, window + 1);
+      fill(from, stop, broadcast<A>(divisor.quotient(all)));
       from = stop;
       tap = begins ? shared : stride;
       if (tap == stride) ++window, tap = 0;
@@ -287,7 +295,8 @@ class WideLine {
   }
 
   const Collect& call_;
-  const std::int64_t before_;  // cells before the first, from the beginning of window 0 on
+  const std::int64_t before_;  // cells before the first, from the beginning of window 0 on,
+  const std::int64_t first_window_, first_tap_;
 };
 
 template <class T>

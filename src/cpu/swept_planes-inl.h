@@ -225,7 +225,7 @@ class SweptPlanes {
     const std::int64_t out_row = direct_ ? call_.out_row : width_;
     constexpr bool may_divide = std::is_floating_point_v<A> && !Repeats<C>::value;
     const bool direct = direct_, streams = streams_, divides = may_divide && call_.divisor != 0;
-    const Pack<A> divisor = number<Pack<A>>(call_.divisor);
+    const Divisor<A> divisor(call_.divisor);
     T* const y = direct ? reinterpret_cast<T*>(to) - call_.begin * out_row : nullptr;
     A* const stage = direct ? nullptr : outlet_.states() + held_ - begin * out_row;
     // What a pack writes behind its row is written again by the next one.

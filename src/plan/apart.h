@@ -15,4 +15,15 @@ inline bool lie_apart(const Axis& axis) noexcept {
          axis.stride <= most_apart_stride && axis.size <= most_apart_cells;
 }
 
+/// Whether windows over two axes share no cells, and are so short that those of a row become lanes of their own after
+/// the rows of each have been joined.
+inline bool lie_in_tiles(const Axis& across, const Axis& line) noexcept {
+  constexpr std::int64_t least_stride = 3, most_rows = 8, longest = 8192;
+  const auto tiles = [](const Axis& axis) {
+    return !axis.irregular() && axis.dilation == 1 && axis.size <= axis.stride && axis.low < axis.size && axis.n > 0;
+  };
+  return tiles(across) && tiles(line) && across.size <= most_rows && line.stride >= least_stride &&
+         line.stride <= most_apart_cells && line.n <= longest && line.out <= longest / line.stride + 1;
+}
+
 }  // namespace cenote

@@ -74,7 +74,6 @@ bool is_small(const Geometry& geometry, const SweepRules& rules, bool places, do
 
 // Whether windows are short, of small planes: along lines as many as there are cells, or two apart and half as many.
 bool is_flat(const Geometry& geometry, std::int64_t lane_bytes) {
-  if (geometry.axes.size() != 2) return false;
   const Axis &across = geometry.axes[0], &line = geometry.axes[1];
   for (const Axis& axis : geometry.axes)
     if (axis.irregular() || axis.dilation > 1 || axis.low >= axis.size || axis.size > most_flat || axis.size > axis.n ||
@@ -159,9 +158,16 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t st
     cells = saturating_product(cells, std::max<std::int64_t>({axis.n, axis.out, 1}));
   result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
                  is_small(geometry, result, places, 4.0 / static_cast<double>(bytes));
-  result.flat = contiguous && alike && !weighs && !places && is_flat(geometry, state_bytes);
-  if (result.flat)
+  if (contiguous && alike && !weighs && !places && depth == 2) {
+    if (is_flat(geometry, state_bytes))
+      result.form = Form::flat;
+    else if (lie_in_tiles(geometry.axes[0], geometry.axes[1]))
+      result.form = Form::tiled;
+  }
+  if (result.form == Form::flat)
     result.reason += "; small planes are one line of cells each";
+  else if (result.form == Form::tiled)
+    result.reason += "; windows share no cells, so the rows of each are joined first";
   else if (result.small)
     result.reason += "; of small planes they run across many, which are turned";
   result.swept = swept_axes(geometry, result);

@@ -21,6 +21,10 @@ inline constexpr std::int64_t least_woven = 64, most_woven = 256, woven_bytes = 
 /// Whether several planes are turned, so that lanes run across them, or each is made by itself.
 enum class Weave { automatic, never, always };
 
+/// How planes are made where that is neither by rows nor across many of them: as one line of cells each, where they are
+/// small and windows short, or with the rows of windows joined first, where these share no cells.
+enum class Form { plain, flat, tiled };
+
 /// When windows are swept.
 struct SweepRules {
   Sweep sweep = Sweep::automatic;
@@ -49,7 +53,7 @@ struct Algorithm : SweepRules {
   std::int64_t scratch = 0;
   Weave weave = Weave::automatic;
   bool small = false;  // lines are so short that lanes are better used across planes
-  bool flat = false;   // or along planes, each of which is one line of cells: windows are short
+  Form form = Form::plain;
   bool weaves() const noexcept { return weave == Weave::automatic ? small : weave == Weave::always; }
 };
 

@@ -34,7 +34,7 @@ std::vector<Way> ways(const Plan& planned) {
   if (chosen.along_lines)
     add(chosen.small ? "unturned" : "turned",
         [&](Algorithm& algorithm) { algorithm.weave = chosen.small ? Weave::never : Weave::always; });
-  if (chosen.flat) add("unflat", [](Algorithm& algorithm) { algorithm.flat = false; });
+  if (chosen.form != Form::plain) add("plain", [](Algorithm& algorithm) { algorithm.form = Form::plain; });
   return result;
 }
 

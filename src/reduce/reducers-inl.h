@@ -147,8 +147,9 @@ struct Avg : Sum {
   static constexpr Counts counts = Counts::divisor;
   CENOTE_FN explicit Avg(const Params& params) : Sum(params) {}
 
-  template <class N>
-  CENOTE_FN N lower(Parts<N, 1> a, N n) const {
+  /// n is a number, or what stands for one that all lanes are divided by.
+  template <class N, class Count>
+  CENOTE_FN N lower(Parts<N, 1> a, const Count& n) const {
     return a.part[0] / n;
   }
 };

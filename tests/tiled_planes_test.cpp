@@ -1,0 +1,151 @@
+// Windows that share no cells: the rows of each are joined first, and nobody may notice.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cenote/cenote.h>
+
+#include "support/against_reference.h"
+#include "support/arrays.h"
+#include "support/machine.h"
+#include "support/property.h"
+
+namespace cenote::test {
+namespace {
+
+/// Windows of up to 8 rows and 16 columns, at least 3 columns apart, with padding and what is left over at the ends.
+Case draw_tiles(Reducer reducer) {
+  using namespace detail;
+  Case c;
+  c.type = one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16, Type::i8, Type::u16, Type::i64});
+  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
+  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
+  c.shape = {between(1, 3), one_of<std::int64_t>({1, 2, 3, 20})};
+  Extents size, stride;
+  std::vector<Padding::Sides> padding;
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t apart = i == 0 ? between(1, 9) : between(3, 16),
+                       taps = between(1, std::min<std::int64_t>(apart, i == 0 ? 8 : 16));
+    const std::int64_t low = chance(50) ? 0 : between(0, taps - 1), high = chance(50) ? 0 : between(0, taps + 3);
+    c.shape.push_back(std::max(taps, between(1, i == 0 ? 30 : chance(10) ? 700 : 60)));
+    size.push_back(taps);
+    stride.push_back(apart);
+    padding.push_back({low, high});
+  }
+  c.pooling.reducer = reducer;
+  options(c.pooling, c.type);
+  c.pooling.dtype.reset();
+  c.pooling.indices.reset();
+  c.pooling.region = Window{.size = size, .stride = stride, .padding = Padding(padding)};
+  const bool plain = chance(70);
+  c.x = plain ? Layout::plain(4) : layout(4, true);
+  c.y = c.indices = plain ? Layout::plain(4) : layout(4, false);
+  return c;
+}
+
+TEST(TiledPlanes, EqualTheReference) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(200, [&] { equals_reference(*rc::gen::exec([&] { return draw_tiles(reducer); })); });
+}
+
+// Rows are joined before columns, but the first of equal zeros is the first in row-major order.
+TEST(TiledPlanes, KeepTheFirstOfEqualZeros) {
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 1);
+    for (const std::int64_t size : {3, 4, 5, 7}) {
+      const Extents shape{2, 3, 3 * size, 11 * size};
+      Array x(Type::f32, shape);
+      std::uint32_t state = 1;
+      for (float& cell : x.values<float>()) {
+        state = state * 1664525 + 1013904223;
+        cell = state >> 31 ? 0.0F : -0.0F;
+      }
+      for (const Reducer reducer : {Reducer::max, Reducer::min}) {
+        const Array y = pool(x, {.reducer = reducer, .region = Window{.size = {size, size}, .stride = size}});
+        const auto cells = x.values<float>();
+        const auto values = y.values<float>();
+        for (std::int64_t o = 0; o < y.size(); ++o) {
+          const std::int64_t row = o / 11 * size, column = o % 11 * size;
+          ASSERT_EQ(std::signbit(values[static_cast<std::size_t>(o)]),
+                    std::signbit(cells[static_cast<std::size_t>(row * 11 * size + column)]))
+              << target << " " << size << " " << o;
+        }
+      }
+    }
+  }
+}
+
+TEST(TiledPlanes, AreChosenWhereWindowsShareNoCells) {
+  const auto says = [](const Window& window) {
+    const Plan planned = plan({.reducer = Reducer::avg, .region = window}, Type::f32, {8, 64, 56, 56});
+    return planned.explain().find("the rows of each are joined first") != std::string::npos;
+  };
+  EXPECT_TRUE(says({.size = {3, 3}, .stride = 3}));
+  EXPECT_TRUE(says({.size = {7, 7}, .stride = 7}));
+  EXPECT_TRUE(says({.size = {2, 3}, .stride = {2, 4}}));
+  EXPECT_FALSE(says({.size = {3, 3}, .stride = 2}));
+  EXPECT_FALSE(says({.size = {2, 2}, .stride = 2}));
+  EXPECT_FALSE(says({.size = {20, 20}, .stride = 20}));
+}
+
+/// Sums of every size: special ones, any bits, and ordinary ones.
+template <class T>
+std::vector<T> drawn_sums() {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  using Limits = std::numeric_limits<T>;
+  std::uint64_t state = 7;
+  const auto drawn_bits = [&] {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<Bits>(state ^ state >> 29);
+  };
+  std::vector<T> sums{T{0}, -T{0}, Limits::infinity(), Limits::max(), Limits::min(), Limits::denorm_min(), T{1}, T{-3}};
+  while (sums.size() < 2048) {
+    const Bits bits = drawn_bits();
+    T x;
+    std::memcpy(&x, &bits, sizeof x);
+    sums.push_back(x);
+  }
+  while (sums.size() < 4096)
+    sums.push_back(std::ldexp(static_cast<T>(drawn_bits()), -4 - static_cast<int>(drawn_bits() % 64)));
+  return sums;
+}
+
+// An average is one division of its sum, however that is done.
+template <class T>
+void averages_are_quotients() {
+  const std::vector<T> sums = drawn_sums<T>();
+  const auto count = static_cast<std::int64_t>(sums.size());
+  const double divisors[] = {3, 5, 7, 9, 13, 49, 101, 169, 513, 10201, 16777213, 0.1, 1e-30, 8};
+  for (const std::string& target : targets_under_test())
+    for (const double divisor : divisors)
+      for (const Extents& shape : {Extents{1, count}, Extents{count, 1}}) {
+        const Machine machine(target, 1);
+        Array x(type_of<T>, shape);
+        std::copy(sums.begin(), sums.end(), x.values<T>().begin());
+        Pooling pooling{.reducer = Reducer::avg, .region = Window{.size = {1}}};
+        pooling.divisor = divisor;
+        const Array y = pool(x, pooling);
+        const auto values = y.values<T>();
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+          const T expected = sums[i] / static_cast<T>(divisor);
+          ASSERT_TRUE(std::isnan(expected) ? std::isnan(values[i])
+                                           : std::memcmp(&values[i], &expected, sizeof expected) == 0)
+              << target << " " << sums[i] << " / " << divisor << ": " << values[i] << ", not " << expected;
+        }
+      }
+}
+TEST(Averages, AreSumsDividedOnce) {
+  averages_are_quotients<float>();
+  averages_are_quotients<double>();
+}
+
+}  // namespace
+}  // namespace cenote::test
