@@ -1,5 +1,6 @@
 // Windows that share no cells: the rows of each are joined first, and nobody may notice.
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "support/arrays.h"
 #include "support/machine.h"
 #include "support/property.h"
+#include "support/random_derivative.h"
 
 namespace cenote::test {
 namespace {
@@ -83,6 +85,28 @@ TEST(TiledPlanes, KeepTheFirstOfEqualZeros) {
   }
 }
 
+// An axis of one cell may have any stride, and windows may lie as far apart as numbers go.
+TEST(TiledPlanes, MayLieFarApart) {
+  const std::int64_t large = std::int64_t{1} << 61;
+  std::vector<float> cells(33);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<float>(i * 7 % 11);
+  View x(cells.data(), Type::f32, {1, 33});
+  x.strides = {std::numeric_limits<std::int64_t>::max(), 1};
+  const Array y = pool(x, {.reducer = Reducer::max, .region = Window{.size = {1, 3}, .stride = 3}});
+  for (std::size_t o = 0; o < 11; ++o)
+    EXPECT_EQ(y.values<float>()[o], std::max({cells[3 * o], cells[3 * o + 1], cells[3 * o + 2]}));
+  const Array planes = drawn({2, 5, 60}, Type::f32, Data::few, 1);
+  Window window{.size = {2, 3}, .stride = {large, 3}};
+  window.padding = Padding{Padding::Sides(1, 2 * large), Padding::Sides(0, 0)};
+  const Array sums = pool(planes, {.reducer = Reducer::sum, .region = window});
+  ASSERT_EQ(sums.shape()[1], 3);
+  for (std::int64_t i = 0; i < 2 * 3 * 20; ++i) {
+    const auto first = static_cast<std::size_t>(i / 60 * 300 + i % 20 * 3);
+    const auto row = planes.values<float>().subspan(first, 3);
+    EXPECT_EQ(sums.values<float>()[static_cast<std::size_t>(i)], i / 20 % 3 == 0 ? row[0] + row[1] + row[2] : 0);
+  }
+}
+
 TEST(TiledPlanes, AreChosenWhereWindowsShareNoCells) {
   const auto says = [](const Window& window) {
     const Plan planned = plan({.reducer = Reducer::avg, .region = window}, Type::f32, {8, 64, 56, 56});
@@ -141,6 +165,17 @@ void averages_are_quotients() {
               << target << " " << sums[i] << " / " << divisor << ": " << values[i] << ", not " << expected;
         }
       }
+}
+// What is not divided raises no flag that a division would.
+TEST(Averages, AloneDivide) {
+  const Array x = drawn({2, 8, 100, 100}, Type::f32, Data::unit, 1);
+  for (const Reducer reducer : {Reducer::max, Reducer::sum})
+    for (const bool last : {false, true}) {
+      const Pooling pooling{.reducer = reducer, .region = Window{.size = {3, 3}, .channels_last = last}};
+      std::feclearexcept(FE_ALL_EXCEPT);
+      pool(x, pooling);
+      EXPECT_EQ(std::fetestexcept(FE_DIVBYZERO | FE_INVALID), 0);
+    }
 }
 TEST(Averages, AreSumsDividedOnce) {
   averages_are_quotients<float>();

@@ -142,7 +142,7 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
     call.cells = scratch_.take((places + strip + along.size) * run_.lane_bytes);
     call.ends = scratch_.take(std::max(across.size, along.size) * strip_bytes);
   } else if (run_.way == PlaneWay::flat) {
-    rows = (across.n + 2 * across.size) * along.out + 64;
+    rows = flat_together(across, along) * flat_pitch(across, along);
     call.piece = ceil_div(across.out * along.out, plane_piece) * plane_piece;
     // Where masks are packs, they are as large as the states of all taps.
     call.cells = scratch_.take((across.n * along.out + 64) * along.size * run_.lane_bytes);

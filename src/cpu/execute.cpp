@@ -24,7 +24,8 @@ constexpr std::int64_t least_wide = 256;          // and outputs of their lines
 constexpr std::int64_t least_deep = 12288;        // of the states of a plane: less wait in L1
 constexpr std::int64_t swept_bytes = 256 << 10;   // of rows side by side that wait to be joined
 constexpr std::int64_t least_swept = 64;          // lanes of them: shorter runs of memory are slow
-constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow
+constexpr std::int64_t tile_lanes = 8192;         // of rows that lie side by side: shorter runs of memory are slow,
+constexpr std::int64_t ring_lanes = 2048;         // but where windows share several, those should wait in L1
 
 bool reads_directly(const Plan::Impl& plan) {
   return plan.type == plan.lane_type || is_keyed(plan) || (is_half(plan.type) && plan.lane_type == Type::f32);
@@ -169,7 +170,8 @@ void cut(Run& run) {
                      (run.hopeful && !side_by_side) || run.tile == 0;
   run.tiles = Pieces::of(tail.out, whole ? tail.out : run.tile);
   if ((run.way != PlaneWay::none || run.hopeful) && !swept && !run.direct && layout.inner.extent > 1)
-    run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, tile_lanes / layout.inner.extent));
+    run.tiles = Pieces::of(tail.out, std::max<std::int64_t>(1, (top.size > top.stride + 1 ? ring_lanes : tile_lanes) /
+                                                                   layout.inner.extent));
   run.tops = Pieces::of(top.out, top.out);
   if (unbroken && run.way != PlaneWay::tiled) return;
   const std::int64_t wanted = run.alone || run.plan.bytes < serial_bytes ? 1 : 4 * std::int64_t{thread_limit()};

@@ -33,14 +33,18 @@ class FlatPlanes {
         halves_(line_.stride == 2),
         cells_(across_.n * line_.n),
         states_(across_.n * line_.out),
+        together_(cpu::flat_together(across_, line_)),
+        pitch_(cpu::flat_pitch(across_, line_)),
         lines_(static_cast<A*>(call.ring) + across_.low * line_.out),
         masks_(static_cast<Mask*>(call.cells)),
         outlet_(call, nullptr) {
     // Rows that windows reach above and below a plane are nothing.
     const std::int64_t below = (across_.out - 1) * across_.stride - across_.low + across_.size - across_.n;
-    const A nothing = C::template neutral<A>();
-    std::fill(static_cast<A*>(call.ring), lines_, nothing);
-    std::fill_n(lines_ + states_, HWY_MAX(below, 0) * line_.out, nothing);
+    for (std::int64_t i = 0; i < HWY_MIN(together_, call.count); ++i) {
+      A* const lines = lines_ + i * pitch_;
+      std::fill(lines - across_.low * line_.out, lines, C::template neutral<A>());
+      std::fill_n(lines + states_, HWY_MAX(below, 0) * line_.out, C::template neutral<A>());
+    }
     // After so many packs the first lane is in the first column again.
     const std::int64_t size = line_.size, again = line_.out / std::gcd(line_.out, L_) * size;
     Mask* mask = masks_;
@@ -55,14 +59,26 @@ class FlatPlanes {
     const auto* src = static_cast<const T*>(call_.line.src);
     auto* dst = static_cast<char*>(call_.out.dst);
     std::int64_t held = 0;
-    for (std::int64_t p = 0; p < call_.count; ++p, src += call_.step, dst += call_.out_plane * call_.out_size) {
-      held = outlet_.go_on(held, dst);
-      A* const states = outlet_.states() + held;
-      // Beside the first and the last plane there may be none.
-      const bool alone = p == 0 || p + 1 == call_.count;
-      const bool any = make(Calm<C>::of(carry_), src, alone, states);
-      if (Calm<C>::differs && HWY_UNLIKELY(any)) make(carry_, src, alone, states);
-      held = outlet_.pass_on(held + across_.out * line_.out);
+    for (std::int64_t p = 0, count; p < call_.count; p += count) {
+      // Rows that were written just now cannot be read yet in parts of others.
+      count = HWY_MIN(together_, call_.count - p);
+      const auto make_lines = [&](const auto& carry) HWY_ATTR {
+        bool any = false;
+        // Beside the first and the last plane there may be none.
+        for (std::int64_t i = 0; i < count; ++i)
+          any |= along_rows(carry, src + i * call_.step, p + i == 0 || p + i + 1 == call_.count, lines_ + i * pitch_);
+        return any;
+      };
+      const auto calm = Calm<C>::of(carry_);
+      const bool careful = make_lines(calm) && Calm<C>::differs;
+      if (HWY_UNLIKELY(careful)) make_lines(carry_);
+      for (std::int64_t i = 0; i < count; ++i, src += call_.step, dst += call_.out_plane * call_.out_size) {
+        held = outlet_.go_on(held, dst);
+        A* const states = outlet_.states() + held;
+        HWY_UNLIKELY(careful) ? across_rows(carry_, lines_ + i * pitch_, states)
+                              : across_rows(calm, lines_ + i * pitch_, states);
+        held = outlet_.pass_on(held + across_.out * line_.out);
+      }
     }
     outlet_.go_on(held, nullptr);
   }
@@ -79,17 +95,20 @@ class FlatPlanes {
     return hn::LoadMaskBits(Tag<A>(), bits);
   }
 
-  /// One plane. True if it met NaN.
+  /// Windows along the rows of one plane. True if it met NaN.
   template <class Q>
-  HWY_NOINLINE bool make(const Q& carry, const T* src, bool alone, A* states) {
+  HWY_NOINLINE bool along_rows(const Q& carry, const T* src, bool alone, A* lines) const {
     const bool centred = !alone && line_.size == 2 * line_.low + 1;
-    const bool any = halves_                      ? along_halves(carry, src, alone)
-                     : centred && line_.size == 3 ? along<3>(carry, src, alone)
-                     : centred && line_.size == 5 ? along<5>(carry, src, alone)
-                                                  : along<0>(carry, src, alone);
-    // All rows of outputs at once, where they lie one behind the other.
+    return halves_                      ? along_halves(carry, src, alone, lines)
+           : centred && line_.size == 3 ? along<3>(carry, src, alone, lines)
+           : centred && line_.size == 5 ? along<5>(carry, src, alone, lines)
+                                        : along<0>(carry, src, alone, lines);
+  }
+  /// And across them: all rows of outputs at once, where they lie one behind the other.
+  template <class Q>
+  HWY_NOINLINE void across_rows(const Q& carry, const A* lines, A* states) const {
     const std::int64_t size = across_.size, together = across_.stride == 1 ? across_.out : 1;
-    const A* from = lines_ - across_.low * line_.out;
+    const A* from = lines - across_.low * line_.out;
     for (std::int64_t row = 0; row < across_.out; row += together, from += across_.stride * line_.out) {
       A* const to = states + row * line_.out;
       size == 3   ? join<3>(carry, from, together, to)
@@ -97,19 +116,17 @@ class FlatPlanes {
       : size == 2 ? join<2>(carry, from, together, to)
                   : join<0>(carry, from, together, to);
     }
-    return any;
   }
 
   /// Windows along the rows of a plane, of Size cells around each if that is not 0.
   template <int Size, class Q>
-  HWY_INLINE bool along(const Q& like, const T* src, bool alone) {
+  HWY_INLINE bool along(const Q& like, const T* src, bool alone, A* const lines) const {
     // Copies, since a stored pack might alias the originals.
     const Q carry = like;
     const std::int64_t L = L_, cells = cells_, size = Size > 0 ? Size : line_.size,
                        low = Size > 0 ? Size / 2 : line_.low;
     const std::int64_t next = call_.step + L;
     const Mask* masks = masks_;
-    A* const lines = lines_;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     Watch<Q> watch = WatchFor<Q>::of(carry);
     const auto tap = [&](std::int64_t at, std::int64_t j) CENOTE_INLINED {
@@ -140,13 +157,12 @@ class FlatPlanes {
 
   /// The same of two or three cells, two apart, in rows of an even number of cells.
   template <class Q>
-  HWY_INLINE bool along_halves(const Q& like, const T* src, bool alone) {
+  HWY_INLINE bool along_halves(const Q& like, const T* src, bool alone, A* const lines) const {
     // Copies, since a stored pack might alias the originals.
     const Q carry = like;
     const std::int64_t L = L_, cells = cells_, states = states_, size = line_.size, low = line_.low;
     const std::int64_t next = call_.step + 2 * L, third = size == 2 ? 0 : low == 1 ? -1 : 2;
     const Mask* mask = masks_ + (low == 1 ? 0 : 2);
-    A* const lines = lines_;
     const Pack<A> nothing = broadcast<A>(C::template neutral<A>());
     Watch<Q> watch = WatchFor<Q>::of(carry);
     const auto read = [&](std::int64_t first) CENOTE_INLINED {
@@ -193,7 +209,8 @@ class FlatPlanes {
   const Axis across_, line_;
   const std::int64_t L_;
   const bool halves_;
-  const std::int64_t cells_, states_;  // of a plane, before windows across rows are joined
+  const std::int64_t cells_, states_;    // of a plane, before windows across rows are joined
+  const std::int64_t together_, pitch_;  // planes whose rows are made together, and how far apart those lie
   A* const lines_;
   Mask* const masks_;
   Outlet<A> outlet_;

@@ -110,9 +110,17 @@ struct Planes {
   void* indices = nullptr;
   std::int64_t index_size = 0;
 };
-inline constexpr std::int64_t plane_piece = 1024;        // pieces are multiples of this
-inline constexpr std::int64_t least_apart = 256;         // bytes of lines that are better read one after the other
-inline constexpr std::int64_t strip_bytes = 128;         // of each row that a sweep joins at a time, at most
+inline constexpr std::int64_t plane_piece = 1024;  // pieces are multiples of this
+inline constexpr std::int64_t least_apart = 256;   // bytes of lines that are better read one after the other
+inline constexpr std::int64_t strip_bytes = 128;   // of each row that a sweep joins at a time, at most
+/// Lanes of the rows of a flat plane, with those above and below it, and planes that are made together.
+constexpr std::int64_t flat_pitch(const Axis& across, const Axis& line) {
+  return (across.n + 2 * across.size) * line.out + 64;
+}
+constexpr std::int64_t flat_together(const Axis& across, const Axis& line) {
+  constexpr std::int64_t lanes = 1024;
+  return across.n * line.out < lanes ? lanes / (across.n * line.out) : 1;
+}
 inline constexpr std::int64_t least_tiled_apart = 1024;  // the same of rows that are joined lane by lane
 /// Lines of windows that tile planes, made together, and the lanes of their cells with what may be read behind them.
 constexpr std::int64_t tiled_rows(const Axis& line) {

@@ -223,15 +223,16 @@ class Divisor {
  public:
   explicit HWY_INLINE Divisor(double number, bool by_instruction = false) : by_(static_cast<T>(number)) {
     if constexpr (std::is_floating_point_v<T>) {
+      // Others, such as the 0 of what is not divided, have no inverse that is of use.
+      if (!(by_ >= least_divisor && by_ <= most_divisor)) return;
       inverse_ = T{1} / by_;
       // Of a power of two it is exact, and so are products but for the one rounding that quotients have too.
       using Bits = hwy::MakeUnsigned<T>;
       Bits bits;
       std::memcpy(&bits, &by_, sizeof(T));
-      const bool moderate = by_ >= least_divisor && by_ <= most_divisor;
-      is_power_ = moderate && (bits & ((Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1)) == 0;
+      is_power_ = (bits & ((Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1)) == 0;
 #if HWY_NATIVE_FMA
-      is_moderate_ = moderate && !by_instruction;
+      is_moderate_ = !by_instruction;
       rest_ = std::fma(-inverse_, by_, T{1}) / by_;
 #endif
     }

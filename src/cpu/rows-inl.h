@@ -42,7 +42,8 @@ HWY_INLINE void add_cells(const C& carry, std::int64_t r, std::int64_t begin, st
     for (std::int64_t i = from; i < to; i += L) {
       const auto cells = [&](std::int64_t k) CENOTE_INLINED {
         // Rows may be pages of memory, at each of which a processor would begin anew to read ahead.
-        if constexpr (Source::is_raw) __builtin_prefetch(source.cell(r, k + 2, i));
+        if constexpr (Source::is_raw)
+          if (k + 2 < end) __builtin_prefetch(source.cell(r, k + 2, i));
         return HWY_LIKELY(i + L <= to) ? source.whole(r, k, i) : source.rest(r, k, i, to);
       };
       auto state = cells(j);

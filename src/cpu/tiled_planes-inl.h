@@ -71,7 +71,7 @@ class TiledPlanes {
         real_(HWY_MIN(line_.n, width_ - line_.low)),
         rest_(0, real_ % L),
         lines_(call.end - call.begin),
-        last_(across_.n - (L + src_row_ - 1) / src_row_),
+        last_(across_.n - ((L - 1) / src_row_ + 1)),
         cells_(static_cast<A*>(call.ring)),
         call_(call) {}
 
@@ -118,14 +118,14 @@ class TiledPlanes {
     const std::int64_t start = at.o * across_.stride - across_.low, first = HWY_MAX(start, 0);
     const std::int64_t count = HWY_MAX(HWY_MIN(start + across_.size, across_.n) - first, 0);
     const bool readable = (at.planes > 1 && call_.step >= L) || first + count <= last_;
-    return {at.plane + first * src_row_, first, count, readable};
+    return {count > 0 ? at.plane + first * src_row_ : nullptr, first, count, readable};
   }
 
   /// `count` lines of outputs. True if the order of cells may have mattered.
   HWY_NOINLINE bool make(Cursor& at, std::int64_t count, A* states) const {
     const auto calm = Calm<C>::of(carry_);
     auto watch = watch_order<C>();
-    const bool near = src_row_ * std::int64_t{sizeof(T)} < cpu::least_tiled_apart;
+    const bool near = src_row_ < cpu::least_tiled_apart / std::int64_t{sizeof(T)};
     A* to = cells_;
     for (std::int64_t i = 0; i < count; ++i, to += width_, advance(at)) {
       const Span rows = rows_of(at);
