@@ -231,10 +231,8 @@ class Divisor {
       Bits bits;
       std::memcpy(&bits, &by_, sizeof(T));
       is_power_ = (bits & ((Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1)) == 0;
-#if HWY_NATIVE_FMA
-      is_moderate_ = !by_instruction;
-      rest_ = std::fma(-inverse_, by_, T{1}) / by_;
-#endif
+      is_corrected_ = HWY_NATIVE_FMA && !by_instruction;
+      if (is_corrected_) rest_ = std::fma(-inverse_, by_, T{1}) / by_;
     }
   }
   HWY_INLINE T quotient(T x) const { return is_power_ ? x * inverse_ : x / by_; }
@@ -244,7 +242,7 @@ class Divisor {
     } else {
       if (is_power_) return x * broadcast(inverse_);
       const Pack<T> by = broadcast(by_);
-      if (HWY_LIKELY(is_moderate_)) {
+      if (HWY_LIKELY(is_corrected_)) {
         const Pack<T> size = magnitude(x);
         const auto inside = hn::And(hn::Le(size.v, hn::Set(Tag<T>(), most)), hn::Ge(size.v, hn::Set(Tag<T>(), least)));
         if (HWY_LIKELY(hn::AllTrue(Tag<T>(), hn::Or(inside, hn::Eq(x.v, hn::Zero(Tag<T>())))))) {
@@ -265,7 +263,7 @@ class Divisor {
   static constexpr T least = static_cast<T>(sizeof(T) == 4 ? 0x1p-60 : 0x1p-500);
   static constexpr T most = static_cast<T>(sizeof(T) == 4 ? 0x1p100 : 0x1p900);
   T by_, inverse_{}, rest_{};
-  bool is_power_ = false, is_moderate_ = false;
+  bool is_power_ = false, is_corrected_ = false;
 };
 template <class T>
 HWY_INLINE Pack<T> operator/(Pack<T> x, const Divisor<T>& divisor) {

@@ -80,6 +80,8 @@ void scatter_planes(const Scatter& call) {
   }
 }
 
+constexpr std::int64_t staged_cells = 512;  // that are written together
+
 /// Calls use with the last of the numbers first, unrolled.
 template <class Use, int... I>
 HWY_INLINE void backwards(const Use& use, std::integer_sequence<int, I...>) {
@@ -125,8 +127,15 @@ void gather_cells(const Dense& call) {
     return reinterpret_cast<std::uintptr_t>(gx + at) % (static_cast<std::uintptr_t>(L) * sizeof(A)) == 0;
   };
   while (cell < lowest || (all.stream && cell < highest && !aligned(cell))) gx[cell] = one(cell), ++cell;
-  for (; cell < highest && cell + L <= all.end; cell += L)
-    all.stream ? stream(pack(cell), gx + cell) : store(pack(cell), gx + cell);
+  // Sums wait until there are some: where gx lies like gy in its pages, loads would wait for each store behind them.
+  HWY_ALIGN A sums[staged_cells];
+  while (cell < highest && cell + L <= all.end) {
+    const std::int64_t count = HWY_MIN(HWY_MIN(all.end - cell, highest + L - 1 - cell), staged_cells) / L * L;
+    for (std::int64_t i = 0; i < count; i += L) store(pack(cell + i), sums + i);
+    for (std::int64_t i = 0; i < count; i += L)
+      all.stream ? stream(load(sums + i), gx + cell + i) : store(load(sums + i), gx + cell + i);
+    cell += count;
+  }
   for (; cell < all.end; ++cell) gx[cell] = one(cell);
 }
 
