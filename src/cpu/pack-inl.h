@@ -231,7 +231,8 @@ class Divisor {
       Bits bits;
       std::memcpy(&bits, &by_, sizeof(T));
       is_power_ = (bits & ((Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1)) == 0;
-      is_corrected_ = HWY_NATIVE_FMA && !by_instruction;
+      // Shorter packs are divided sooner than that.
+      is_corrected_ = HWY_NATIVE_FMA && HWY_TARGET == HWY_AVX3 && !by_instruction;
       if (is_corrected_) rest_ = std::fma(-inverse_, by_, T{1}) / by_;
     }
   }
