@@ -12,38 +12,21 @@
 #include "support/arrays.h"
 #include "support/property.h"
 #include "support/random_derivative.h"
+#include "support/random_planes.h"
 
 namespace cenote::test {
 namespace {
 
-/// Planes that follow each other, mostly without gaps, and windows with as many outputs along lines as there are cells,
-/// or half as many.
+/// Windows with as many outputs along lines as there are cells, or half as many.
 Case draw_flat(Reducer reducer) {
   using namespace detail;
-  Case c;
-  c.type = one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16, Type::i8, Type::u8, Type::i64});
-  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
-  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
-  c.shape = {between(1, 3), one_of<std::int64_t>({1, 2, 3, 40})};
-  Extents size, stride;
-  std::vector<Padding::Sides> padding;
   const bool halves = chance(50);
-  for (int i = 0; i < 2; ++i) {
-    const std::int64_t taps = i == 1 && halves ? 3 : between(1, 5), low = between(0, i == 1 && halves ? 1 : taps - 1);
-    c.shape.push_back(i == 1 && halves ? 2 * between(5, 20) : between(taps, 30));
-    size.push_back(taps);
-    stride.push_back(i == 1 ? 1 + halves : between(1, 3));
-    padding.push_back({low, i == 1 && halves ? 1 - low : taps - 1 - low});
-  }
-  c.pooling.reducer = reducer;
-  options(c.pooling, c.type);
-  c.pooling.dtype.reset();
-  c.pooling.indices.reset();
-  c.pooling.region = Window{.size = size, .stride = stride, .padding = Padding(padding)};
-  const bool plain = chance(80);
-  c.x = plain ? Layout::plain(4) : layout(4, true);
-  c.y = c.indices = plain ? Layout::plain(4) : layout(4, false);
-  return c;
+  return draw_planes(reducer, [&](int axis) {
+    const bool half = axis == 1 && halves;
+    const std::int64_t size = half ? 3 : between(1, 5), low = between(0, half ? 1 : size - 1);
+    const std::int64_t cells = half ? 2 * between(5, 20) : between(size, 30);
+    return PlaneAxis{cells, size, axis == 1 ? 1 + half : between(1, 3), {low, half ? 1 - low : size - 1 - low}};
+  });
 }
 
 TEST(FlatPlanes, EqualTheReference) {

@@ -19,6 +19,7 @@
 #include "support/machine.h"
 #include "support/property.h"
 #include "support/random_derivative.h"
+#include "support/random_planes.h"
 
 namespace cenote::test {
 namespace {
@@ -26,31 +27,13 @@ namespace {
 /// Windows of up to 8 rows and 16 columns, at least 3 columns apart, with padding and what is left over at the ends.
 Case draw_tiles(Reducer reducer) {
   using namespace detail;
-  Case c;
-  c.type = one_of<Type>({Type::f32, Type::f32, Type::f64, Type::f16, Type::bf16, Type::i8, Type::u16, Type::i64});
-  c.data = one_of<Data>({Data::few, Data::unit, Data::spikes, Data::special, Data::rare});
-  c.seed = static_cast<std::uint64_t>(between(0, 1 << 20));
-  c.shape = {between(1, 3), one_of<std::int64_t>({1, 2, 3, 20})};
-  Extents size, stride;
-  std::vector<Padding::Sides> padding;
-  for (int i = 0; i < 2; ++i) {
-    const std::int64_t apart = i == 0 ? between(1, 9) : between(3, 16),
-                       taps = between(1, std::min<std::int64_t>(apart, i == 0 ? 8 : 16));
-    const std::int64_t low = chance(50) ? 0 : between(0, taps - 1), high = chance(50) ? 0 : between(0, taps + 3);
-    c.shape.push_back(std::max(taps, between(1, i == 0 ? 30 : chance(10) ? 700 : 60)));
-    size.push_back(taps);
-    stride.push_back(apart);
-    padding.push_back({low, high});
-  }
-  c.pooling.reducer = reducer;
-  options(c.pooling, c.type);
-  c.pooling.dtype.reset();
-  c.pooling.indices.reset();
-  c.pooling.region = Window{.size = size, .stride = stride, .padding = Padding(padding)};
-  const bool plain = chance(70);
-  c.x = plain ? Layout::plain(4) : layout(4, true);
-  c.y = c.indices = plain ? Layout::plain(4) : layout(4, false);
-  return c;
+  return draw_planes(reducer, [](int axis) {
+    const std::int64_t stride = axis == 0 ? between(1, 9) : between(3, 16);
+    const std::int64_t size = between(1, std::min<std::int64_t>(stride, axis == 0 ? 8 : 16));
+    const std::int64_t low = chance(50) ? 0 : between(0, size - 1), high = chance(50) ? 0 : between(0, size + 3);
+    const std::int64_t cells = between(1, axis == 0 ? 30 : chance(10) ? 700 : 60);
+    return PlaneAxis{std::max(size, cells), size, stride, {low, high}};
+  });
 }
 
 TEST(TiledPlanes, EqualTheReference) {
