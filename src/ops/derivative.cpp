@@ -11,6 +11,7 @@
 #include "cpu/execute.h"
 #include "cpu/route.h"
 #include "ops/arrays.h"
+#include "ops/tame_cotangent.h"
 
 namespace cenote {
 namespace {
@@ -176,7 +177,7 @@ void Tangent::run_saved(const View& offsets, const View& dx, const MutableView& 
   cpu::fetch(*part_, offsets, dx, dy);
 }
 
-Cotangent::Cotangent(ImplPtr forward) : forward_(std::move(forward)), rule_(rule_of(*forward_)) {
+Cotangent::Cotangent(ImplPtr forward, bool may_be_tame) : forward_(std::move(forward)), rule_(rule_of(*forward_)) {
   const Plan::Impl& plan = *forward_;
   outputs_ = element_count(plan.geometry.kept_shape);
   if (rule_ == Rule::routed) {
@@ -186,6 +187,8 @@ Cotangent::Cotangent(ImplPtr forward) : forward_(std::move(forward)), rule_(rule
     part_ = with_role(plan, Role::states, 2);
     transposed_ = transposed(plan, Role::cotangent, part_->lane_type);
     scratch_ = 2 * rounded(outputs_ * bytes_of(part_->lane_type));
+    if (may_be_tame) tame_ = TameCotangent::make(plan);
+    if (tame_) scratch_ = std::max(scratch_, tame_->scratch());
   } else if (plan.traits.counts == Counts::none || plan.count) {
     auto sums = transposed(plan, Role::value, plan.output_type);
     if (plan.traits.counts != Counts::none) {
@@ -237,6 +240,7 @@ void Cotangent::run_linear(const View& gy, const MutableView& gx, std::byte* scr
 }
 
 void Cotangent::run_weighed(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const {
+  if (tame_ && tame_->run(x, gy, gx, scratch)) return;
   const Type lane = part_->lane_type;
   std::byte* second = scratch + rounded(outputs_ * bytes_of(lane));
   cpu::execute(*part_, {.x = x, .y = MutableView(scratch, lane, gy.shape), .second = second});

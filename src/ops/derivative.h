@@ -39,10 +39,13 @@ class Tangent {
   std::int64_t scratch_ = 0;
 };
 
+class TameCotangent;
+
 /// gx of (x, gy), linear in gy.
 class Cotangent {
  public:
-  explicit Cotangent(ImplPtr forward);
+  /// Weights are plain sums where cells are tame, unless that is not wanted.
+  explicit Cotangent(ImplPtr forward, bool may_be_tame = true);
   std::int64_t scratch() const noexcept { return scratch_; }
   /// x may be null for a linear rule.
   void run(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const;
@@ -56,6 +59,7 @@ class Cotangent {
   void divide(const View& gy, void* quotients, const void* divisors) const;
 
   ImplPtr forward_, part_, transposed_;
+  std::shared_ptr<const TameCotangent> tame_;
   Rule rule_;
   std::vector<std::vector<double>> counts_;  // cells per window along each axis, where an average divides by them
   std::int64_t scratch_ = 0, outputs_ = 0;

@@ -1,0 +1,55 @@
+// Gradients of smooth max and lp where cells are tame: made of sums, a few planes at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <cenote/array.h>
+
+#include "cpu/kernels.h"
+#include "ops/derivative.h"
+
+namespace cenote {
+
+/// gx = slope(x) * (the sum, over the windows that hold x, of gy / (the sum of the powers of a window's cells)). All
+/// but x, gy and gx stays in the cache, unless a single plane does not. Planes with a cell or a gy that is not tame are
+/// made by the weights of their windows.
+class TameCotangent {
+ public:
+  /// Null where no sums can be tame.
+  static std::shared_ptr<const TameCotangent> make(const Plan::Impl& forward);
+  /// Bytes that run needs, aligned to 64.
+  std::int64_t scratch() const noexcept { return large_ ? pieces_[0]->bytes : 0; }
+  /// False, and nothing is done, if elements do not lie side by side. Precondition: arrays are checked.
+  bool run(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const;
+
+ private:
+  /// Some planes that are made together.
+  struct Piece {
+    Extents shape, kept_shape;
+    std::int64_t cells, outputs, bytes;
+    ImplPtr sums;
+    Cotangent back, weighed;     // of the sums, and of cells that are not tame
+    std::vector<double> padded;  // how many cells of each window are padded zeros, where they count
+  };
+
+  explicit TameCotangent(const Plan::Impl& forward);
+  std::unique_ptr<const Piece> piece(std::int64_t planes) const;
+  std::vector<double> count_padded(const Extents& kept_shape) const;
+  /// The parameters that make cells and gy tame, if they are.
+  Params tamed(const void* x, std::int64_t cells, const void* gy, std::int64_t outputs) const;
+  template <class A>
+  void make(const Piece& piece, const std::byte* x, const std::byte* gy, std::byte* gx, std::byte* memory) const;
+
+  Plan::Impl forward_;
+  cpu::Kernels kernels_;
+  int axis_ = -1;            // of which pieces hold several; all outside it are loops, -1: there is one piece
+  std::int64_t planes_ = 1;  // along it in a whole piece
+  bool large_ = false;       // pieces are larger than caches: each is made by all threads
+  std::array<std::unique_ptr<const Piece>, 2> pieces_;  // whole ones, and what is left
+};
+
+}  // namespace cenote
