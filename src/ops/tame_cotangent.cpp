@@ -2,12 +2,14 @@
 #include "ops/tame_cotangent.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <limits>
+#include <numbers>
+#include <optional>
 #include <utility>
 
-#include "core/copy.h"
 #include "core/parallel.h"
+#include "cpu/cache.h"
 #include "cpu/execute.h"
 #include "cpu/scratch.h"
 #include "reduce/reducers.h"
@@ -39,43 +41,40 @@ void each_chunk(std::int64_t n, bool shared, const Body& body) {
   parallel_for((n + chunk - 1) / chunk, [&](std::int64_t i) { body(i * chunk, std::min(chunk, n - i * chunk)); });
 }
 
-/// Of magnitudes, or of cells, as kernels see them.
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-};
-using Look = void (*)(const void* line, std::int64_t n, double& low, double& high);
-
-Range range_of(const void* line, std::int64_t n, Type type, Look look, bool shared) {
-  std::vector<Range> parts(static_cast<std::size_t>(shared ? (n + chunk - 1) / chunk : 0));
-  Range all;
-  each_chunk(n, shared, [&](std::int64_t begin, std::int64_t count) {
-    Range& range = shared ? parts[static_cast<std::size_t>(begin / chunk)] : all;
-    look(static_cast<const std::byte*>(line) + begin * bytes_of(type), count, range.low, range.high);
-  });
-  for (const Range& part : parts) {
-    all.low = std::min(all.low, part.low);
-    // NaN, which stands for what is not finite, stays.
-    if (!(part.high <= all.high) && !std::isnan(all.high)) all.high = part.high;
+// The rule by which cells are tame, if there is one. Powers of two that f32 and f64 bear: their sums, quotients and
+// sums of those are normal numbers, whatever the signs.
+std::optional<cpu::TameRule> tame_rule(const Plan::Impl& plan) {
+  const bool lp = plan.pooling.reducer == Reducer::lp, wide = plan.type == Type::f64;
+  const auto within = [](int low, int high) { return Bounds{std::ldexp(1.0, low), std::ldexp(1.0, high)}; };
+  const Bounds given = wide ? within(-500, 300) : within(-60, 40);
+  if (lp) {
+    if (plan.params.p != 1 && plan.params.p != 2) return std::nullopt;
+    const cpu::Weight weight = plan.params.p == 1 ? cpu::Weight::sign : cpu::Weight::cell;
+    return cpu::TameRule{plan.type, weight, plan.params, wide ? within(-400, 300) : within(-50, 40), given};
   }
-  return all;
+  const double beta = std::fabs(plan.params.beta);
+  if (plan.pooling.reducer != Reducer::smooth_max || !plan.params.crowded || beta > (wide ? 1e300 : 1e30))
+    return std::nullopt;
+  Params params = plan.params;
+  params.tame = true;
+  const double doublings = wide ? 300 : 40;
+  return cpu::TameRule{plan.type, cpu::Weight::power, params, {0, doublings * std::numbers::ln2 / beta}, given};
 }
 
 }  // namespace
 
 std::shared_ptr<const TameCotangent> TameCotangent::make(const Plan::Impl& forward) {
-  const cpu::Kernels kernels = cpu::kernels(forward.type, forward.pooling.reducer, Role::value);
-  const bool simple =
-      forward.pooling.reducer == Reducer::lp ? forward.params.p == 1 || forward.params.p == 2 : forward.params.crowded;
-  if (!kernels.powers || !simple || element_count(forward.shape) == 0 ||
-      element_count(forward.geometry.kept_shape) == 0)
-    return nullptr;
-  std::shared_ptr<const TameCotangent> result(new TameCotangent(forward));
+  const auto rule = tame_rule(forward);
+  if (!rule || element_count(forward.shape) == 0 || element_count(forward.geometry.kept_shape) == 0) return nullptr;
+  std::shared_ptr<const TameCotangent> result(new TameCotangent(forward, *rule));
   // The counts of a large plane would be as large as it is.
   return result->large_ && !forward.count ? nullptr : result;
 }
 
-TameCotangent::TameCotangent(const Plan::Impl& forward)
-    : forward_(forward), kernels_(cpu::kernels(forward.type, forward.pooling.reducer, Role::value)) {
+TameCotangent::TameCotangent(const Plan::Impl& forward, const cpu::TameRule& rule)
+    : forward_(forward),
+      rule_(rule),
+      stream_(2 * element_count(forward.shape) * bytes_of(forward.type) > cpu::last_level_cache()) {
   const std::int64_t lane = bytes_of(forward.lane_type);
   // The outermost axis of which one index fits a piece.
   std::int64_t cells = element_count(forward.shape);
@@ -103,12 +102,10 @@ std::unique_ptr<const TameCotangent::Piece> TameCotangent::piece(std::int64_t pl
   const ImplPtr sums = planned({.reducer = Reducer::sum, .region = forward_.pooling.region}, lane);
   const std::int64_t cells = element_count(shape), outputs = element_count(kept);
   Cotangent weighed(planned(forward_.pooling, forward_.type), false);
-  // Powers and sums of cells, sums of windows; and of halves, cells and gy as lanes.
-  const std::int64_t wider = is_half(forward_.type) ? 1 : 0;
-  const std::int64_t own =
-      (2 + wider) * rounded(cells * bytes_of(lane)) + (1 + wider) * rounded(outputs * bytes_of(lane));
+  // Powers and sums of cells, sums of windows.
+  const std::int64_t own = 2 * rounded(cells * bytes_of(lane)) + rounded(outputs * bytes_of(lane));
   const bool counts = !forward_.count && !large_;
-  return std::make_unique<const Piece>(Piece{shape, kept, cells, outputs, std::max(own, weighed.scratch()), sums,
+  return std::make_unique<const Piece>(Piece{shape, kept, cells, outputs, own + weighed.scratch(), sums,
                                              Cotangent(sums), std::move(weighed),
                                              counts ? count_padded(kept) : std::vector<double>()});
 }
@@ -132,95 +129,45 @@ std::vector<double> TameCotangent::count_padded(const Extents& kept_shape) const
   return counts;
 }
 
-Params TameCotangent::tamed(const void* x, std::int64_t cells, const void* gy, std::int64_t outputs) const {
-  const bool lp = forward_.pooling.reducer == Reducer::lp, wide = forward_.type == Type::f64;
-  const Range given =
-      range_of(gy, outputs, forward_.type, cpu::kernels(forward_.type, Reducer::lp, Role::value).range, large_);
-  Range range = range_of(x, cells, forward_.type, kernels_.range, large_);
-  if (!forward_.count) {
-    range.low = std::min(range.low, 0.0);
-    if (range.high < 0) range.high = 0;
-  }
-  const auto at = [&]<class N>(N) {
-    const auto of = [&](auto make) {
-      return make(forward_.params, static_cast<N>(range.low), static_cast<N>(range.high));
-    };
-    return lp ? of(scalar::Lp::tamed<N>) : of(scalar::SmoothMax::tamed<N>);
-  };
-  Params params = wide ? at(double{}) : at(float{});
-  if (!params.tame) return params;
-  // What gy is divided by lies between these powers of two: the quotients, and sums of them, must be normal numbers.
-  double taps = 1;
-  for (const Axis& axis : forward_.geometry.axes) taps *= static_cast<double>(axis.adaptive ? axis.n : axis.size);
-  const double least =
-      lp ? std::log2(range.low) : -(range.high - range.low) * std::fabs(forward_.params.beta) * 1.45 - 2;
-  const double most = (lp ? std::log2(range.high) : 2) + std::log2(taps);
-  const double widest = wide ? 1020 : 124;
-  params.tame = std::log2(given.high) + std::log2(taps) - std::min(least, 0.0) <= widest &&
-                std::log2(given.low) - std::max(most, 0.0) >= -widest;
-  return params;
-}
-
 template <class A>
 void TameCotangent::make(const Piece& piece, const std::byte* x, const std::byte* gy, std::byte* gx,
                          std::byte* memory) const {
   const Type type = forward_.type, lane = type_of<A>;
   const std::int64_t bytes = bytes_of(type);
-  const Params params = tamed(x, piece.cells, gy, piece.outputs);
-  if (!params.tame)
-    return piece.weighed.run(View(x, type, piece.shape), View(gy, type, piece.kept_shape),
-                             MutableView(gx, type, piece.shape), memory);
   const auto take = [&](std::int64_t count) {
     auto* result = reinterpret_cast<A*>(memory);
     memory += rounded(count * bytes_of(lane));
     return result;
   };
   A *const powers = take(piece.cells), *const sums = take(piece.cells), *const shares = take(piece.outputs);
-  const bool half = is_half(type);
-  A* const lanes = half ? take(piece.cells) : nullptr;
-  A* const given = half ? take(piece.outputs) : nullptr;
-  const A* cells = half ? lanes : reinterpret_cast<const A*>(x);
-  const A* cotangents = half ? given : reinterpret_cast<const A*>(gy);
+  std::atomic<bool> wild = false, some = false;
+  const auto note = [](std::atomic<bool>& flag, bool value) {
+    if (value) flag.store(true, std::memory_order_relaxed);
+  };
   each_chunk(piece.cells, large_, [&](std::int64_t begin, std::int64_t count) {
-    kernels_.powers(x + begin * bytes, 0, powers + begin, count, 0, params);
-    if (half) convert_line(lane, lanes + begin, type, x + begin * bytes, 1, count);
+    note(wild, cpu::tame_cells(rule_, x + begin * bytes, powers + begin, count));
   });
   const MutableView windows(shares, lane, piece.kept_shape);
   cpu::execute(*piece.sums, {.x = View(powers, lane, piece.shape), .y = windows});
-  const bool lp = forward_.pooling.reducer == Reducer::lp;
-  const auto share = [&](const auto& spread) {
-    each_chunk(piece.outputs, large_, [&](std::int64_t begin, std::int64_t count) {
-      if (half) convert_line(lane, given + begin, type, gy + begin * bytes, 1, count);
-      for (std::int64_t i = begin; i < begin + count; ++i)
-        shares[i] = shares[i] == A{0} ? A{0} : cotangents[i] / spread(shares[i]);
-    });
-  };
   if (!piece.padded.empty()) {
-    const double zero = static_cast<double>(scalar::SmoothMax(params).tame_power(A{0}));
+    const double zero = static_cast<double>(scalar::SmoothMax(rule_.params).tame_power(A{0}));
     for (std::int64_t i = 0; i < piece.outputs; ++i)
       shares[i] += static_cast<A>(zero * piece.padded[static_cast<std::size_t>(i)]);
   }
-  if (!lp)
-    share([](A sum) { return sum; });
-  else if (params.p == 1)
-    share([](A) { return A{1}; });
-  else
-    share([](A sum) { return std::sqrt(sum); });
+  each_chunk(piece.outputs, large_, [&](std::int64_t begin, std::int64_t count) {
+    const cpu::Shares found = cpu::share_sums(rule_, gy + begin * bytes, shares + begin, count);
+    note(wild, found.wild);
+    note(some, found.tame);
+  });
+  if (wild)
+    piece.weighed.run(View(x, type, piece.shape), View(gy, type, piece.kept_shape), MutableView(gx, type, piece.shape),
+                      memory);
+  if (wild && !some) return;
   piece.back.run(View(), windows, MutableView(sums, lane, piece.shape), nullptr);
-  const auto weigh = [&](const auto& slope) {
-    each_chunk(piece.cells, large_, [&](std::int64_t begin, std::int64_t count) {
-      A* const to = half ? sums : reinterpret_cast<A*>(gx);
-      // A cell that no window holds gets 0 without a sign.
-      for (std::int64_t i = begin; i < begin + count; ++i) to[i] = slope(i) * sums[i] + A{0};
-      if (half) narrow_line(type, gx + begin * bytes, lane, sums + begin, count);
-    });
-  };
-  if (!lp)
-    weigh([&](std::int64_t i) { return powers[i]; });
-  else if (params.p == 1)
-    weigh([&](std::int64_t i) { return static_cast<A>((cells[i] > 0) - (cells[i] < 0)); });
-  else
-    weigh([&](std::int64_t i) { return cells[i]; });
+  const cpu::Put put = wild ? cpu::Put::mend : stream_ ? cpu::Put::stream : cpu::Put::store;
+  each_chunk(piece.cells, large_, [&](std::int64_t begin, std::int64_t count) {
+    cpu::weigh_cells(rule_, x + begin * bytes, powers + begin, sums + begin, gx + begin * bytes, count, put);
+  });
 }
 
 bool TameCotangent::run(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const {

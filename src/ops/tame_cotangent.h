@@ -9,14 +9,14 @@
 
 #include <cenote/array.h>
 
-#include "cpu/kernels.h"
+#include "cpu/shares.h"
 #include "ops/derivative.h"
 
 namespace cenote {
 
-/// gx = slope(x) * (the sum, over the windows that hold x, of gy / (the sum of the powers of a window's cells)). All
-/// but x, gy and gx stays in the cache, unless a single plane does not. Planes with a cell or a gy that is not tame are
-/// made by the weights of their windows.
+/// gx = weight(x) * (the sum, over the windows that hold x, of gy / (what the powers of a window's cells make)). All
+/// but x, gy and gx stays in the cache, unless a single plane does not. Cells whose windows hold a cell, or were given
+/// a gy, that is not tame get what the weights of their windows make. Which those are hangs on nothing else.
 class TameCotangent {
  public:
   /// Null where no sums can be tame.
@@ -36,19 +36,18 @@ class TameCotangent {
     std::vector<double> padded;  // how many cells of each window are padded zeros, where they count
   };
 
-  explicit TameCotangent(const Plan::Impl& forward);
+  TameCotangent(const Plan::Impl& forward, const cpu::TameRule& rule);
   std::unique_ptr<const Piece> piece(std::int64_t planes) const;
   std::vector<double> count_padded(const Extents& kept_shape) const;
-  /// The parameters that make cells and gy tame, if they are.
-  Params tamed(const void* x, std::int64_t cells, const void* gy, std::int64_t outputs) const;
   template <class A>
   void make(const Piece& piece, const std::byte* x, const std::byte* gy, std::byte* gx, std::byte* memory) const;
 
   Plan::Impl forward_;
-  cpu::Kernels kernels_;
+  cpu::TameRule rule_;
   int axis_ = -1;            // of which pieces hold several; all outside it are loops, -1: there is one piece
   std::int64_t planes_ = 1;  // along it in a whole piece
   bool large_ = false;       // pieces are larger than caches: each is made by all threads
+  bool stream_ = false;      // gx is written past the caches
   std::array<std::unique_ptr<const Piece>, 2> pieces_;  // whole ones, and what is left
 };
 

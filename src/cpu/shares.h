@@ -1,0 +1,41 @@
+// What is done cell by cell for gradients that are made of plain sums.
+#pragma once
+
+#include <cstdint>
+
+#include <cenote/types.h>
+
+#include "reduce/params.h"
+
+namespace cenote::cpu {
+
+/// What a sum's share in a window is multiplied by for each cell: its power, its sign, or itself. A window's gy is
+/// divided by the sum of the powers of its cells, by 1, or by the root of that sum.
+enum class Weight { power, sign, cell };
+
+/// Smooth max or lp as plain sums of powers. Cells and cotangents outside these bounds, but for 0, are wild: NaN stands
+/// for them, and so for all they have a part in.
+struct TameRule {
+  Type type;
+  Weight weight;
+  Params params;
+  Bounds cells, given;
+};
+
+/// Makes the powers of cells, in lanes; whole packs are written. True if one is wild.
+bool tame_cells(const TameRule& rule, const void* x, void* powers, std::int64_t n) noexcept;
+
+/// Whether some shares are numbers, and whether some are not.
+struct Shares {
+  bool tame = false, wild = false;
+};
+/// Sums of powers, in lanes, become what is left of gy; 0 of no cells. Whole packs are written.
+Shares share_sums(const TameRule& rule, const void* gy, void* sums, std::int64_t n) noexcept;
+
+/// How results are written: past the caches, or only those that are numbers.
+enum class Put { store, stream, mend };
+/// Multiplies sums of shares by the weights of their cells; never a negative zero. Whole packs are read of lanes.
+void weigh_cells(const TameRule& rule, const void* x, const void* powers, const void* sums, void* gx, std::int64_t n,
+                 Put put) noexcept;
+
+}  // namespace cenote::cpu
