@@ -69,8 +69,8 @@ TEST(FlatPlanes, AreChosenForShortWindowsOfSmallPlanes) {
     return reason.find("one line of cells each") != std::string::npos;
   };
   EXPECT_TRUE(says(7, 3, 1));
-  EXPECT_TRUE(says(56, 5, 1));
-  EXPECT_FALSE(says(57, 3, 1));
+  EXPECT_TRUE(says(55, 5, 1));
+  EXPECT_FALSE(says(56, 3, 1));
   EXPECT_FALSE(says(14, 7, 1));
   EXPECT_TRUE(says(14, 3, 2));
   EXPECT_FALSE(says(15, 3, 2));

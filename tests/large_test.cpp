@@ -86,6 +86,29 @@ TEST(LargeArrays, TilesOfPicturesAndOfChannels) {
   expect_tiles<std::uint8_t, float>(4098, 1);
 }
 
+// Windows that share no cells may be made another way where planes come from memory.
+TEST(LargeArrays, PlanesAreTheSameAsEachAlone) {
+  const Extents plane{1, 111, 112};
+  const std::int64_t cells = element_count(plane);
+  Array x(Type::f32, {rows_beyond_cache(cells * 4), 111, 112});
+  fill_with_numbers<float>(x);
+  for (const std::int64_t size : {3, 4, 7})
+    for (const Reducer reducer : {Reducer::max, Reducer::sum}) {
+      const Pooling pooling{.reducer = reducer, .region = Window{.size = {size, size}, .stride = size}};
+      for (const std::string& target : targets_under_test()) {
+        const Machine machine(target, 2);
+        const Array y = pool(x, pooling);
+        const std::int64_t outputs = y.size() / x.shape()[0];
+        for (const std::int64_t i : {std::int64_t{0}, x.shape()[0] / 3, x.shape()[0] - 1}) {
+          const Array alone = pool(View(x.values<float>().data() + i * cells, Type::f32, plane), pooling);
+          const auto* found = y.values<float>().data() + i * outputs;
+          EXPECT_TRUE(std::equal(found, found + outputs, alone.values<float>().begin()))
+              << name(reducer) << " k" << size << " plane " << i << " on " << target;
+        }
+      }
+    }
+}
+
 // A single line is cut into as many pieces as there are threads: packs then begin elsewhere, and so do borders.
 TEST(LargeArrays, SumsOfOneLineDoNotDependOnWhereItIsCut) {
   Array x(Type::f32, {50021});

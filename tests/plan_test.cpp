@@ -217,11 +217,12 @@ TEST(PlanReuse, ManyThreadsShareOnePlan) {
 
 // One per algorithm, of few cells and of so many that more threads would share them.
 const char* const reused[] = {
-    "max f32 2x3x20x20 k2x2 s2",        "max f32 4x8x112x112 k3x3 s2 p1",        "max f32 64x64x7x7 k3x3 p1",
-    "max f32 1x200x200x8 k9x9 p4 last", "max f32 1x4x300x300 k9x9 p4 idx=plane", "min f16 1x4x300x300 k9x9 s2",
-    "sum i8 1x4x300x300 k3x3",          "avg u8 1x2x60000 k3 div=valid",         "avg f32 1x2x40000 k101 p50",
-    "avg f32 1x2x10000 k30001 p15000",  "smooth_max f32 1x4x300x300 k3x3 p1",    "smooth_max f32 1x2x20000 k33 p16",
-    "lp f64 1x20x30x40 k3x3x3 d2",      "avg f32 1x3x50x70 adaptive=7x9",        "max f32 16x512x7x7 k7x7"};
+    "max f32 2x3x20x20 k2x2 s2",        "max f32 4x8x112x112 k3x3 s2 p1",         "max f32 64x64x7x7 k3x3 p1",
+    "max f32 1x200x200x8 k9x9 p4 last", "max f32 1x4x300x300 k9x9 p4 idx=plane",  "min f16 1x4x300x300 k9x9 s2",
+    "sum i8 1x4x300x300 k3x3",          "avg u8 1x2x60000 k3 div=valid",          "avg f32 1x2x40000 k101 p50",
+    "avg f32 1x2x10000 k30001 p15000",  "smooth_max f32 1x4x300x300 k3x3 p1",     "smooth_max f32 1x2x20000 k33 p16",
+    "lp f64 1x20x30x40 k3x3x3 d2",      "avg f32 1x3x50x70 adaptive=7x9",         "max f32 16x512x7x7 k7x7",
+    "avg f32 1x8x33x66x66 k3 s3",       "max f32 1x2x12x30x34 k3 s2 p1 idx=plane"};
 
 #ifdef CENOTE_COUNTS_ALLOCATIONS
 // What is handed to other threads is oneTBB's to keep.

@@ -1,5 +1,6 @@
 // Long windows that are mostly padding: swept over the cells that there are, whatever their length.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -145,6 +146,34 @@ TEST(WindowsOfMostlyPadding, AreAsGoodAsShorterOnes) {
               EXPECT_EQ(values[0], values[1]) << huge.explain();
               EXPECT_EQ(places[0], places[1]) << huge.explain();
             }
+}
+
+// Every length has its own number of doublings, and of packs and lanes that are left.
+TEST(LongWindows, OfEveryLengthHoldTheirLargestCell) {
+  constexpr std::int64_t cells = 500;
+  for (const Type type : {Type::f32, Type::f64, Type::bf16, Type::u8, Type::i16}) {
+    const Array x = drawn({2, cells}, type, is_float(type) ? Data::rare : Data::unit, 3);
+    const std::vector<double> values = numbers(x);
+    for (std::int64_t size = 9; size < 300; ++size) {
+      const std::int64_t low = size * 2 / 3;
+      const Pooling pooling{
+          .reducer = Reducer::max,
+          .region = Window{.size = {size}, .padding = Padding({{low, size - 1 - low}}), .axes = Extents{1}}};
+      const std::vector<double> y = numbers(pool(x, pooling));
+      ASSERT_EQ(y.size(), values.size());
+      for (std::int64_t o = 0; o < 2 * cells; ++o) {
+        const std::int64_t row = o / cells * cells, start = o - low;
+        const double* const first = values.data() + std::max(start, row);
+        const double* const last = values.data() + std::min(start + size, row + cells);
+        const bool any_nan = std::any_of(first, last, [](double v) { return std::isnan(v); });
+        const double found = y[static_cast<std::size_t>(o)];
+        if (any_nan)
+          ASSERT_TRUE(std::isnan(found)) << name(type) << " k" << size << " " << o;
+        else
+          ASSERT_EQ(found, *std::max_element(first, last)) << name(type) << " k" << size << " " << o;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Smooth max and lp of small windows are made as if all cells were tame, and anew where some are not: no one may
-// notice.
+// Smooth max and lp are made in shorter ways where cells are tame, or at least no farther than whole numbers go, and
+// small windows as if they were, and anew where they are not: no one may notice.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +8,7 @@
 
 #include <cenote/cenote.h>
 
+#include "support/against_reference.h"
 #include "support/arrays.h"
 #include "support/machine.h"
 #include "support/random_derivative.h"
@@ -52,10 +53,13 @@ struct Kind {
 };
 constexpr Kind kinds[] = {{Reducer::lp, 1}, {Reducer::lp, 2}, {Reducer::smooth_max, 2}};
 
-/// What is made of x, and of x with dx.
+/// What is made of x, also past the caches, and of x with dx.
 struct Made {
-  Array y, dy;
-  Made(const Pooling& pooling, const Array& x, const Array& dx) : y(pool(x, pooling)), dy(jvp(pooling, x, dx).dy) {}
+  Array y, dy, past;
+  Made(const Pooling& pooling, const Array& x, const Array& dx)
+      : y(pool(x, pooling)), dy(jvp(pooling, x, dx).dy), past(y) {
+    past_caches(plan(pooling, x.type(), x.shape())).run(x, past);
+  }
 };
 
 class TamePlanes : public testing::TestWithParam<std::string> {};
@@ -86,6 +90,8 @@ TEST_P(TamePlanes, DoNotFeelWildCellsElsewhere) {
             return std::equal(u.begin(), u.begin() + static_cast<std::ptrdiff_t>(count), v.begin());
           };
           EXPECT_TRUE(same(tame.y, mixed.y)) << wild;
+          EXPECT_TRUE(same(tame.past, tame.y)) << wild;
+          EXPECT_TRUE(same(mixed.past, mixed.y)) << wild;
           EXPECT_TRUE(same(tame.dy, mixed.dy)) << wild;
         }
       }
@@ -109,6 +115,48 @@ TEST_P(TamePlanes, HoldTinyAndHugeCellsAsTheOthersDo) {
         EXPECT_TRUE(same_bits(scaled.dy, made.dy)) << scale;
       }
     }
+}
+
+// Of cells that are not tame, whole numbers are carried in place of the cells themselves, but only while all have one.
+TEST_P(TamePlanes, JoinWholeNumbersAsTheyJoinCells) {
+  constexpr std::int64_t cells = 700;
+  struct Long {
+    std::int64_t size, stride, dilation, padding;
+    SmoothPadding pad;
+  };
+  const Machine machine(GetParam(), 1);
+  for (const Type type : {Type::f32, Type::f64, Type::f16, Type::bf16})
+    for (const Long& window : {Long{3, 1, 1, 0, SmoothPadding::zero}, Long{16, 1, 1, 5, SmoothPadding::zero},
+                               Long{16, 1, 1, 5, SmoothPadding::ignore}, Long{101, 1, 1, 0, SmoothPadding::zero},
+                               Long{33, 3, 2, 4, SmoothPadding::zero}, Long{300, 1, 1, 0, SmoothPadding::zero}})
+      for (const double beta : {2e4, -2e4})
+        for (const bool last : {false, true}) {
+          Window region{.size = {window.size}, .stride = window.stride, .dilation = window.dilation};
+          region.padding = window.padding;
+          region.channels_last = last;
+          const Pooling pooling{.reducer = Reducer::smooth_max, .region = region, .beta = beta, .pad = window.pad};
+          SCOPED_TRACE(std::string(name(type)) + " k" + std::to_string(window.size) + (last ? " last" : ""));
+          // The last cell is in the last windows only.
+          const std::int64_t beside = last ? 24 : 1;
+          const Array x = drawn(last ? Extents{1, cells, beside} : Extents{1, 1, cells}, type, Data::unit, 6);
+          const Array y = pool(x, pooling);
+          const std::int64_t outputs = y.size() / beside, reach = (window.size - 1) * window.dilation + 1;
+          const auto untouched = static_cast<std::size_t>(
+              std::min(outputs, (cells - 1 - reach + window.padding) / window.stride + 1) * beside);
+          ASSERT_GT(untouched, 0U);
+          for (const double wild : {6e4, inf, nan}) {
+            Array other = x;
+            visit(type, [&](auto element) {
+              using T = decltype(element);
+              if constexpr (std::is_floating_point_v<T> || sizeof(T) == 2)
+                other.values<T>()[static_cast<std::size_t>(x.size() - 1)] = static_cast<T>(static_cast<float>(wild));
+            });
+            const auto u = bytes_of(y), v = bytes_of(pool(other, pooling));
+            EXPECT_TRUE(
+                std::equal(u.begin(), u.begin() + static_cast<std::ptrdiff_t>(untouched * size_of(type)), v.begin()))
+                << wild;
+          }
+        }
 }
 
 TEST_P(TamePlanes, MayHaveNoCells) {

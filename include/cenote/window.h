@@ -145,8 +145,12 @@ struct Axis {
  private:
   std::int64_t transposed_step() const noexcept;
   Span transposed_span(std::int64_t o) const noexcept;
-  // Division is slow, and dilation is rare.
-  std::int64_t steps(std::int64_t distance) const noexcept { return dilation == 1 ? distance : distance / dilation; }
+  // Division is slow, and dilation is rare: a compiler that is not told so divides by 1.
+  std::int64_t steps(std::int64_t distance) const noexcept {
+    if (dilation == 1) [[likely]]
+      return distance;
+    return distance / dilation;
+  }
 };
 
 }  // namespace cenote

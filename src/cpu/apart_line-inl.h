@@ -100,6 +100,8 @@ class ApartLine {
     const C carry = carry_;
     const std::int64_t stride = pass_.axis->stride, low = pass_.axis->low, size = pass_.axis->size;
     const std::int64_t fold = pass_.fold, fold_step = pass_.fold_step, row_step = rows.src_row, dst_row = rows.dst_row;
+    // Of the lines of the cache that a pack of windows lies in.
+    const std::int64_t ahead = pass_.ahead, asked = ahead > 0 ? HWY_MIN(stride, L) : 0, asked_step = HWY_MAX(stride, L);
     std::int64_t n = pass_.axis->n, count = rows.count;
     // Windows may lie alike in a line and from one to the next: then they are one line.
     const std::int64_t width = to - from;
@@ -137,6 +139,7 @@ class ApartLine {
         if (HWY_UNLIKELY(start > reach)) break;
         const auto row = [&](std::int64_t r) CENOTE_INLINED {
           const T* const p = line + start + r * fold_step;
+          for (std::int64_t c = 0; c < asked; ++c) __builtin_prefetch(p + ahead + c * asked_step);
           return windows<Width>(carry, size, [&](int c) CENOTE_INLINED { return p + c * stride; });
         };
         Pack<A> states = row(0);

@@ -233,6 +233,7 @@ void Block::tame(const std::byte* x, std::int64_t begin, std::int64_t end) {
     }
     params_ = tamed_cells(range);
   }
+  params_.near = params_.near && plan.role == Role::value;
   // The states that weights hang on hold a cell beside its sum.
   staged_ = params_.tame && plan.role != Role::states;
   kernels_ = staged_ ? &run_.sums : &run_.kernels;

@@ -141,6 +141,8 @@ class Block {
   void by_passes(const Origin& origin);
   /// The same of winners whose offsets become indices, a few at a time.
   void number_planes(const Planes& all, const Loop& beside);
+  /// Makes planes. Those whose windows tile their rows, and that follow each other without a gap, are one of more rows.
+  void join_tiles(Planes call, void (*make)(const Planes&));
   /// The two innermost levels of one plane; where it goes is up to the caller.
   Planes planes_of_two_levels(const std::byte* x);
   /// Makes the planes of two levels leave winners, whose values are lanes and whose numbers are bytes, and those bytes

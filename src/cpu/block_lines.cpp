@@ -5,13 +5,14 @@
 #include <numeric>
 
 #include "core/copy.h"
-#include "cpu/cache.h"
+#include "cpu/machine.h"
 #include "cpu/transpose.h"
 
 namespace cenote::cpu {
 namespace {
 
-constexpr std::int64_t numbered = 8192;  // offsets that wait to become indices
+constexpr std::int64_t numbered = 8192;      // offsets that wait to become indices
+constexpr std::int64_t joined_lanes = 1024;  // of rows that wait where those of several planes are one line
 
 }  // namespace
 
@@ -35,12 +36,40 @@ void Block::planes(const Origin& origin, std::int64_t count, const Loop& beside)
   call.divisor = averages ? call.out.count : 0;
   call.number = run_.emitter.numberer();
   call.indices = run_.emitter.straight_indices(first);
+  if (run_.emitter.numbering()) return number_planes(call, beside);
   if (params_.tame) {
     call.out.params = params_;
     call.finish = run_.emitter.tame_finisher();
-    return run_.kernels.tame_planes(call);
   }
-  run_.emitter.numbering() ? number_planes(call, beside) : run_.kernels.planes(call);
+  join_tiles(call, params_.tame ? run_.kernels.tame_planes : run_.kernels.planes);
+}
+
+void Block::join_tiles(Planes call, void (*make)(const Planes&)) {
+  const Axis &across = *call.across, &along = axis(last_);
+  const bool joined = call.way == PlaneWay::joined;
+  if (!(joined || call.way == PlaneWay::rows) || !tiles_exactly(across) || call.begin > 0 || call.end < across.out ||
+      call.step != across.n * call.line.src_row || call.out_plane != across.out * call.out_row)
+    return make(call);
+  const std::int64_t most = joined ? joined_lanes / std::max<std::int64_t>(across.n * along.out, 1) : call.count;
+  Axis all = across;
+  call.across = &all;
+  for (std::int64_t left = call.count, planes; left > 0; left -= planes * call.count) {
+    planes = std::clamp<std::int64_t>(most, 1, left);
+    all.n = planes * across.n;
+    all.out = call.end = planes * across.out;
+    call.count = left / planes;
+    call.step = all.n * call.line.src_row;
+    call.out_plane = all.out * call.out_row;
+    if (joined) {
+      joined_.n = all.n * along.n;
+      joined_.out = call.line.end = all.n * along.out;
+    }
+    make(call);
+    call.line.src = static_cast<const std::byte*>(call.line.src) + call.count * call.step * run_.read_bytes;
+    call.out.dst = static_cast<std::byte*>(call.out.dst) + call.count * call.out_plane * call.out_size;
+    if (call.indices)
+      call.indices = static_cast<std::byte*>(call.indices) + call.count * call.out_plane * call.index_size;
+  }
 }
 
 bool Block::tame_planes(const Origin& origin, std::int64_t count, const Loop& beside) {
@@ -146,15 +175,15 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
     call.piece = ceil_div(across.out * along.out, plane_piece) * plane_piece;
     // Where masks are packs, they are as large as the states of all taps.
     call.cells = scratch_.take((across.n * along.out + 64) * along.size * run_.lane_bytes);
-  } else if (run_.way == PlaneWay::tiled) {
-    const std::int64_t outputs = tiled_rows(along) * along.out;
-    rows = tiled_cells(along) + outputs + 64;
+  } else if (run_.way == PlaneWay::rows_first) {
+    const std::int64_t outputs = rows_first_lines(along) * along.out;
+    rows = rows_first_cells(along) + outputs + 64;
     call.piece = ceil_div(outputs, plane_piece) * plane_piece;
   } else if (run_.way == PlaneWay::joined) {
     joined_ = along;
     joined_.n *= across.n;
     joined_.out *= across.n;
-    rows = joined_.out + 160;
+    rows = std::max(joined_.out, joined_lanes) + 160;
     call.joined = along.out;
     call.line.axis = &joined_;
     call.line.end = joined_.out;
@@ -404,6 +433,7 @@ void Block::staged_pass(Pass pass) {
       part.begin = o;
       part.end = stop;
       part.rows = std::min(most, pass.rows - row);
+      part.ahead = 0;  // all is brought into the cache
       gather(x + (row * pass.src_row + from * pass.step) * run_.read_bytes, to - from, part);
       part.dst = dst + (row * pass.dst_row + (o - pass.begin) * len_) * run_.lane_bytes;
       launch(part);

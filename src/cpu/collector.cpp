@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/parallel.h"
-#include "cpu/cache.h"
 #include "cpu/emit.h"
+#include "cpu/machine.h"
 #include "cpu/scratch.h"
 
 namespace cenote::cpu {

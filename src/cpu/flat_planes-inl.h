@@ -58,26 +58,33 @@ class FlatPlanes {
   void run() {
     const auto* src = static_cast<const T*>(call_.line.src);
     auto* dst = static_cast<char*>(call_.out.dst);
+    const std::int64_t outputs = across_.out * line_.out;
     std::int64_t held = 0;
-    for (std::int64_t p = 0, count; p < call_.count; p += count) {
+    for (std::int64_t p = 0, count; p < call_.count; p += count, src += count * call_.step) {
       // Rows that were written just now cannot be read yet in parts of others.
       count = HWY_MIN(together_, call_.count - p);
       const auto make_lines = [&](const auto& carry) HWY_ATTR {
-        bool any = false;
         // Beside the first and the last plane there may be none.
-        for (std::int64_t i = 0; i < count; ++i)
-          any |= along_rows(carry, src + i * call_.step, p + i == 0 || p + i + 1 == call_.count, lines_ + i * pitch_);
+        const std::int64_t first = p == 0, last = p + count == call_.count && count > first;
+        bool any = false;
+        const auto part = [&](std::int64_t i, std::int64_t n, bool alone) HWY_ATTR {
+          if (n > 0) any |= along_rows(carry, src + i * call_.step, n, alone, lines_ + i * pitch_);
+        };
+        part(0, first, true);
+        part(first, count - first - last, false);
+        part(count - last, last, true);
         return any;
       };
       const auto calm = Calm<C>::of(carry_);
       const bool careful = make_lines(calm) && Calm<C>::differs;
       if (HWY_UNLIKELY(careful)) make_lines(carry_);
-      for (std::int64_t i = 0; i < count; ++i, src += call_.step, dst += call_.out_plane * call_.out_size) {
+      const std::int64_t planes = call_.out_plane == outputs ? count : 1;
+      for (std::int64_t i = 0; i < count; i += planes, dst += planes * call_.out_plane * call_.out_size) {
         held = outlet_.go_on(held, dst);
         A* const states = outlet_.states() + held;
-        HWY_UNLIKELY(careful) ? across_rows(carry_, lines_ + i * pitch_, states)
-                              : across_rows(calm, lines_ + i * pitch_, states);
-        held = outlet_.pass_on(held + across_.out * line_.out);
+        HWY_UNLIKELY(careful) ? across_rows(carry_, lines_ + i * pitch_, planes, states)
+                              : across_rows(calm, lines_ + i * pitch_, planes, states);
+        held = outlet_.pass_on(held + planes * outputs);
       }
     }
     outlet_.go_on(held, nullptr);
@@ -86,35 +93,54 @@ class FlatPlanes {
  private:
   /// The lanes, whose outputs begin with `first`, that have a cell `apart` behind their own in the same row.
   HWY_INLINE Mask inside_row(std::int64_t first, std::int64_t apart) const {
-    std::uint8_t bits[8] = {};
-    for (std::int64_t i = 0, o = first; i < L_; ++i, o = o + 1 < line_.out ? o + 1 : 0) {
-      const std::int64_t column = o * line_.stride + apart;
-      const bool inside = column >= 0 && column < line_.n;
-      bits[i / 8] = static_cast<std::uint8_t>(bits[i / 8] | inside << i % 8);
-    }
+    // Outputs [low, high) of each row.
+    const std::int64_t stride = line_.stride, out = line_.out;
+    const std::int64_t low = HWY_MIN(apart < 0 ? (stride - 1 - apart) / stride : 0, out);
+    const std::int64_t high = HWY_MAX(HWY_MIN((line_.n - apart + stride - 1) / stride, out), low);
+    const auto below = [](std::int64_t lane) {
+      return lane <= 0 ? std::uint64_t{0} : lane >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << lane) - 1;
+    };
+    std::uint64_t lanes = 0;
+    for (std::int64_t row = -first; row < L_; row += out) lanes |= below(row + high) & ~below(row + low);
+    std::uint8_t bits[8];
+    for (int i = 0; i < 8; ++i) bits[i] = static_cast<std::uint8_t>(lanes >> 8 * i);
     return hn::LoadMaskBits(Tag<A>(), bits);
   }
 
-  /// Windows along the rows of one plane. True if it met NaN.
+  /// Windows along the rows of some planes. True if it met NaN.
   template <class Q>
-  HWY_NOINLINE bool along_rows(const Q& carry, const T* src, bool alone, A* lines) const {
+  HWY_NOINLINE bool along_rows(const Q& carry, const T* src, std::int64_t count, bool alone, A* lines) const {
     const bool centred = !alone && line_.size == 2 * line_.low + 1;
-    return halves_                      ? along_halves(carry, src, alone, lines)
-           : centred && line_.size == 3 ? along<3>(carry, src, alone, lines)
-           : centred && line_.size == 5 ? along<5>(carry, src, alone, lines)
-                                        : along<0>(carry, src, alone, lines);
+    const auto each_plane = [&](const auto& make) CENOTE_INLINED {
+      bool any = false;
+      for (std::int64_t i = 0; i < count; ++i) any |= make(src + i * call_.step, lines + i * pitch_);
+      return any;
+    };
+    const auto with_size = [&](auto size) CENOTE_INLINED {
+      return each_plane([&](const T* from, A* to) CENOTE_INLINED { return along<size>(carry, from, alone, to); });
+    };
+    if (halves_)
+      return each_plane([&](const T* from, A* to) CENOTE_INLINED { return along_halves(carry, from, alone, to); });
+    return centred && line_.size == 3   ? with_size(std::integral_constant<int, 3>())
+           : centred && line_.size == 5 ? with_size(std::integral_constant<int, 5>())
+                                        : with_size(std::integral_constant<int, 0>());
   }
   /// And across them: all rows of outputs at once, where they lie one behind the other.
   template <class Q>
-  HWY_NOINLINE void across_rows(const Q& carry, const A* lines, A* states) const {
-    const std::int64_t size = across_.size, together = across_.stride == 1 ? across_.out : 1;
-    const A* from = lines - across_.low * line_.out;
-    for (std::int64_t row = 0; row < across_.out; row += together, from += across_.stride * line_.out) {
-      A* const to = states + row * line_.out;
-      size == 3   ? join<3>(carry, from, together, to)
-      : size == 5 ? join<5>(carry, from, together, to)
-      : size == 2 ? join<2>(carry, from, together, to)
-                  : join<0>(carry, from, together, to);
+  HWY_NOINLINE void across_rows(const Q& carry, const A* lines, std::int64_t planes, A* states) const {
+    const auto with_size = [&](auto size) CENOTE_INLINED {
+      const std::int64_t together = across_.stride == 1 ? across_.out : 1;
+      for (std::int64_t p = 0; p < planes; ++p, lines += pitch_, states += across_.out * line_.out) {
+        const A* from = lines - across_.low * line_.out;
+        for (std::int64_t row = 0; row < across_.out; row += together, from += across_.stride * line_.out)
+          join<size>(carry, from, together, states + row * line_.out);
+      }
+    };
+    switch (across_.size) {
+      case 2: return with_size(std::integral_constant<int, 2>());
+      case 3: return with_size(std::integral_constant<int, 3>());
+      case 5: return with_size(std::integral_constant<int, 5>());
+      default: return with_size(std::integral_constant<int, 0>());
     }
   }
 

@@ -25,25 +25,13 @@ void finish(const Finish& call) {
   using C = Carry<R, A>;
   const C carry(call.params);
   // Copies, since a stored pack might alias the originals.
-  const std::int64_t L = lanes<A>(), len = call.len, plane = call.src_plane;
+  const std::int64_t len = call.len, plane = call.src_plane;
   const A* src = static_cast<const A*>(call.src);
   const A* counts = static_cast<const A*>(call.counts);
   const Pack<A> same = number<Pack<A>>(call.count);
   T* dst = static_cast<T*>(call.dst);
   const auto write = [&](const auto& lower) CENOTE_INLINED {
-    const auto value = [&](std::int64_t i) CENOTE_INLINED { return lower(src + i, i); };
-    std::int64_t i = 0;
-    if (call.stream && len >= 2 * L) {
-      const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
-      const auto past = reinterpret_cast<std::uintptr_t>(dst) % width;
-      if (past != 0) {
-        store(value(0), dst);
-        i = static_cast<std::int64_t>((width - past) / sizeof(T));
-      }
-      for (; i + L <= len; i += L) stream(value(i), dst + i);
-    }
-    for (; i + L <= len; i += L) store(value(i), dst + i);
-    if (i < len) store_first(value(i), dst + i, len - i);
+    write_values(dst, len, call.stream, [&](std::int64_t i) CENOTE_INLINED { return lower(src + i, i); });
   };
   const auto count = [&](std::int64_t i) CENOTE_INLINED { return counts ? load(counts + i) : same; };
   if constexpr (requires { R::tames; })
@@ -103,7 +91,12 @@ void range(const void* line, std::int64_t n, double& low, double& high) {
     bad[u] = hn::MulAdd(cells.v, hn::Zero(tag), bad[u]);  // 0, and NaN from the first that is not finite on
   };
   std::int64_t i = 0;
-  for (; i + U * L <= n; i += U * L) each<U>([&](int u) CENOTE_INLINED { take(load(x + i + u * L), u); });
+  const std::int64_t ahead = cpu::asked_ahead() / std::int64_t{sizeof(T)};
+  for (; i + U * L <= n; i += U * L)
+    each<U>([&](int u) CENOTE_INLINED {
+      __builtin_prefetch(x + i + u * L + ahead);
+      take(load(x + i + u * L), u);
+    });
   for (; i + L <= n; i += L) take(load(x + i), 0);
   if (i < n && n >= L) take(load(x + n - L), 0), i = n;
   for (; i < n; ++i) take(load_every(x + i), 0);
@@ -192,8 +185,10 @@ HWY_INLINE void add_values(cpu::Table& table, Reducer reducer) {
       table.at(Role::value, reducer).powers = tame_powers<R, T>;
       add_tame<Tame<R>, T>(table.at(Role::value, reducer));
     }
-    if constexpr (R::picks && sizeof(A) >= 4)
+    if constexpr (R::picks && sizeof(A) >= 4) {
       table.at(Role::winner, reducer) = kernels_of<Carry<Winner<R>, A>, T>(2, finish<R, T>);
+      table.at(Role::winner, reducer).join_numbered = join_numbered<R, T>;
+    }
   }
 }
 
@@ -223,6 +218,7 @@ HWY_INLINE void add_follower(cpu::Table& table, Reducer reducer) {
     Kernels& result = table.at(Role::follower, reducer);
     result.planes = folded_planes<Carry<Follower<R>, T>, T>;
     result.finish = finish<Follower<R>, T>;
+    result.join = join_rows<Carry<Follower<R>, T>>;
     result.parts = Follower<R>::parts;
   }
 }

@@ -71,12 +71,25 @@ struct Finish {
   Params params;
 };
 
+/// Rows of winners, of which the cells of each come after those of the one before.
+struct NumberedRows {
+  const void* cells;            // elements of the storage type,
+  const std::uint8_t* numbers;  // and their numbers within the windows of that row
+  std::int64_t step, count;     // from row to row
+  std::int64_t first, id;       // what the numbers of the first row begin with, and those of the next one more
+  std::int64_t len;             // at most most_numbered
+  void* dst;
+  std::uint8_t* dst_numbers;
+  bool stream, stream_numbers;  // past the caches
+};
+inline constexpr std::int64_t most_numbered = 2048;
+
 inline constexpr std::int64_t most_folded = 8;  // rows that a kernel folds as it reads them
 
 /// How one kernel makes whole planes: row by row, with windows across them; all rows of a plane as one line, of windows
 /// that tile them; with windows of any size at every place, swept both ways; or each plane as one line of cells, with
-/// short windows; or with windows that share no cells, rows first.
-enum class PlaneWay { none, rows, joined, swept, flat, tiled };
+/// short windows; or with the rows of short windows joined first.
+enum class PlaneWay { none, rows, joined, swept, flat, rows_first };
 
 /// Whole planes: every row is pooled along its line, and a few of those rows across, without leaving L1.
 struct Planes {
@@ -121,14 +134,21 @@ constexpr std::int64_t flat_together(const Axis& across, const Axis& line) {
   constexpr std::int64_t lanes = 1024;
   return across.n * line.out < lanes ? lanes / (across.n * line.out) : 1;
 }
-inline constexpr std::int64_t least_tiled_apart = 1024;  // the same of rows that are joined lane by lane
-/// Lines of windows that tile planes, made together, and the lanes of their cells with what may be read behind them.
-constexpr std::int64_t tiled_rows(const Axis& line) {
-  constexpr std::int64_t lanes = 2048;
-  return line.out * line.stride < lanes ? lanes / (line.out * line.stride) : 1;
+inline constexpr std::int64_t least_rows_apart = 1024;  // the same of rows that are joined lane by lane
+/// Where rows are joined first: whether what they leave of lines lies without gaps, the lanes of a line, lines that are
+/// made together, and the lanes of their cells with what may be read before and behind them.
+constexpr bool lies_unbroken(const Axis& line) { return (line.size - 1) * line.dilation < line.stride; }
+constexpr std::int64_t rows_first_width(const Axis& line) {
+  if (lies_unbroken(line)) return line.out * line.stride;
+  // Rows of f32 begin with whole packs.
+  return ((line.out - 1) * line.stride + (line.size - 1) * line.dilation + 16) / 16 * 16;
 }
-constexpr std::int64_t tiled_cells(const Axis& line) {
-  return tiled_rows(line) * line.out * line.stride + 64 * line.stride + 128;
+constexpr std::int64_t rows_first_lines(const Axis& line) {
+  constexpr std::int64_t lanes = 2048;
+  return rows_first_width(line) < lanes ? lanes / rows_first_width(line) : 1;
+}
+constexpr std::int64_t rows_first_cells(const Axis& line) {
+  return rows_first_lines(line) * rows_first_width(line) + 64 * line.stride + line.size * line.dilation + 256;
 }
 constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 
@@ -148,7 +168,8 @@ struct Kernels {
   // `ahead` of them are wanted soon.
   void (*powers)(const void* cells, std::int64_t plane, void* powers, std::int64_t n, std::int64_t ahead,
                  const Params& params) = nullptr;
-  bool swept = false;  // whether `planes` sweeps them
+  bool swept = false;                                    // whether `planes` sweeps them
+  void (*join_numbered)(const NumberedRows&) = nullptr;  // winners only
   // The same: as `planes` and `finish`, of windows that share at most one row, as if all cells were tame. Says by
   // line.nan that some were not: then what it made is worth nothing.
   void (*tame_planes)(const Planes&) = nullptr;

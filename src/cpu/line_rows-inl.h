@@ -7,11 +7,50 @@
 #define CENOTE_CPU_LINE_ROWS_INL_H_
 #endif
 
+#include <cassert>
+
 #include "cpu/tame-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
 namespace HWY_NAMESPACE {
+
+/// Values that fill a part of a pack of memory wait here for those that lie behind them, so that whole packs go past
+/// the caches. For a part of one that memory would be read first, and all stores behind it would wait.
+template <class T>
+class Seam {
+ public:
+  Seam() = default;
+  Seam(const Seam&) = delete;
+  Seam& operator=(const Seam&) = delete;
+  HWY_INLINE ~Seam() { flush(); }
+  /// `count` values for `to`, all in one pack of memory.
+  HWY_INLINE void put(const T* values, std::int64_t count, T* to) {
+    if (to != end_) {
+      flush();
+      begin_ = end_ = to;
+    }
+    assert(place(to) + count <= lanes<T>());
+    std::copy_n(values, count, pack_ + place(to));
+    end_ += count;
+    if (place(end_) == 0) flush();
+  }
+
+ private:
+  static HWY_INLINE std::int64_t place(const T* p) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(p) / sizeof(T)) & (lanes<T>() - 1);
+  }
+  HWY_NOINLINE void flush() {
+    if (end_ - begin_ == lanes<T>())
+      stream(load(pack_), begin_);
+    else if (begin_ != end_)
+      std::copy(pack_ + place(begin_), pack_ + place(begin_) + (end_ - begin_), begin_);
+    begin_ = end_ = nullptr;
+  }
+
+  HWY_ALIGN T pack_[HWY_MAX_BYTES / sizeof(Lane<T>)] = {};
+  T *begin_ = nullptr, *end_ = nullptr;  // what waits is for
+};
 
 /// Where a maker writes values itself: those of its first output, or for streams those of output 0 of a line.
 template <class T>
@@ -20,6 +59,7 @@ struct Values {
   double divisor = 0;
   bool divides = false, past_caches = false;
   std::uint8_t* numbers = nullptr;  // those of winners
+  Seam<T>* seam = nullptr;          // past the caches only: for the ends of lines
 };
 
 /// Lines of the same shape, and where the outputs of each go. Some makers fold several rows into each line of outputs,
@@ -36,6 +76,7 @@ struct Rows {
   std::int64_t id = 0, id_scale = 0;  // what the first row adds to its winners' numbers, and each further one
   A* spare = nullptr;                 // memory for the states of two outputs of several packs
   Values<T> values{};                 // instead of dst, whose steps it shares
+  std::int64_t beyond = 0;            // cells from the last line to what is made next, 0: as many as between lines
   std::int64_t apart = 0;             // rows from line to line, where lines share some that are read again
 
   /// Line i by itself, of all its rows.

@@ -79,9 +79,11 @@ class LineStream {
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
   static constexpr int pack_level = std::bit_width(static_cast<unsigned>(L)) - 1;
   static constexpr bool repeats = Repeats<Q>::value;
+  static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
   // States of two packs are chained, two chains at once; sums, which take a step more for each level, from 16 cells on,
-  // and shorter windows not at all.
-  static constexpr int most_levels = pack_level + 1, chain_level = repeats ? most_levels : HWY_MIN(most_levels, 4);
+  // and shorter windows not at all. Values that repeat are doubled once more before that.
+  static constexpr int most_levels = pack_level + (repeats && parts == 1 ? 2 : 1);
+  static constexpr int chain_level = repeats ? pack_level + 1 : HWY_MIN(most_levels, 4);
   static constexpr std::int64_t least_chained = 2 << most_levels;
   // What may become a plain sum is joined like one.
   static constexpr bool plain = sizeof(State) == sizeof(typename Q::N) || requires { decltype(Q::reducer)::tames; };
@@ -104,7 +106,6 @@ class LineStream {
   }
 
  private:
-  static constexpr int parts = sizeof(State) / sizeof(typename Q::N);
   static constexpr bool writes_values = parts == 1;
   // Cells that are states as they are, are read again instead of moved between lanes.
   static constexpr bool reads_twice = std::is_same_v<T, A> && (parts == 1 || Q::is_winner);
@@ -128,20 +129,22 @@ class LineStream {
     constexpr int width = 1 << Levels, apart = HWY_MAX(width / L, 1);
     constexpr bool within = width < L;
     // Half of the levels work on what the others made a pack before: a processor sees no farther than a few packs.
-    constexpr int middle = 2, lag = Levels + (Levels > middle ? 1 : 0) + (Chains ? 1 : 0);
+    constexpr int middle = 2, deepest = Levels > pack_level + 1 ? 2 : 1;
+    constexpr int lag = Levels + deepest - 1 + (Levels > middle ? 1 : 0) + (Chains ? 1 : 0);
     // Copies, since a stored pack might alias the originals.
     const Q carry = carry_;
     const std::int64_t n = axis_.n, size = axis_.size, id = pass_.id_scale, plane = pass_.dst_plane;
     const std::int64_t chained = Chains ? size / width : 1, rest = size - chained * width, span = chained * apart;
-    State before[Levels], pieces[Levels], chain[apart], whole[apart];
+    State before[Levels], pieces[Levels], chain[apart], whole[apart], between;
     const State nothing = carry.identity();
     State waiting = nothing, waiting_piece = nothing, waiting_end = nothing, last_piece = nothing;
+    between = nothing;
     each<Levels>([&](int level) CENOTE_INLINED { before[level] = pieces[level] = nothing; });
     each<apart>([&](int i) CENOTE_INLINED { chain[i] = whole[i] = nothing; });
     Shift<A> shifts[Levels];
-    const bool far = rest >= L;
+    const std::int64_t rest_packs = rest / L;
     if constexpr (repeats)
-      shifts[0] = Shift<A>(far ? rest - L : rest);
+      shifts[0] = Shift<A>(rest % L);
     else
       each<Levels>([&](int level) CENOTE_INLINED {
         shifts[level] = Shift<A>((within ? width : 0) + (rest & ((1 << level) - 1)));
@@ -223,6 +226,8 @@ class LineStream {
               }
               const State last = before[Level];
               before[Level] = state;
+              // States of two packs wait for the next but one.
+              if constexpr (Level > pack_level) std::swap(before[Level], between);
               if constexpr (!repeats) {
                 const State lower = below;
                 below = pieces[Level];
@@ -233,7 +238,7 @@ class LineStream {
                   pieces[Level] = lower;
                 }
               }
-              const State after = Level == 0 ? beside : slide<(1 << Level)>(last, state);
+              const State after = Level == 0 ? beside : slide<HWY_MIN(1 << Level, L)>(last, state);
               state = carry.combine(last, carry.behind(after, id << Level));
             });
             if constexpr (Chains) {
@@ -250,11 +255,7 @@ class LineStream {
             }
             State result;
             if constexpr (repeats) {
-              State other;
-              if (apart > 1 && !far)
-                other = shifted(shifts[0], whole[0], whole[apart - 1]);
-              else
-                other = shifted(shifts[0], whole[apart - 1], state);
+              const State other = shifted_packs<0>(shifts[0], rest_packs, whole, state);
               result = carry.combine(whole[0], carry.behind(other, rest * id));
             } else {
               result = within ? state : whole[0];
@@ -290,7 +291,9 @@ class LineStream {
         }
         if (wanted || o <= begin) continue;
         const std::int64_t start = HWY_MAX(o - L, begin), taken = HWY_MIN(o, end) - start, skipped = start - (o - L);
-        if (y)
+        if (y && values.seam)
+          values.seam->put(unwanted_values + skipped, taken, y + start);
+        else if (y)
           std::copy_n(unwanted_values + skipped, taken, y + start);
         else
           for (int k = 0; k < parts; ++k)
@@ -301,6 +304,15 @@ class LineStream {
     }
     if constexpr (Q::is_winner) renumber(pass_, begin, done, 1, dst);
     return done;
+  }
+  /// The lanes that lie `packs` packs, at least I, and as many lanes as `shift` says behind those of the first state.
+  template <int I, int Count>
+  static HWY_INLINE State shifted_packs(const Shift<A>& shift, std::int64_t packs, const State (&states)[Count],
+                                        const State& last) {
+    if constexpr (I + 1 == Count)
+      return shifted(shift, states[I], last);
+    else
+      return packs == I ? shifted(shift, states[I], states[I + 1]) : shifted_packs<I + 1>(shift, packs, states, last);
   }
   template <int Levels, class F>
   static HWY_INLINE void each_level(const F& f) {

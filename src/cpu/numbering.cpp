@@ -195,9 +195,9 @@ void Numbering::find_starts(int l, std::int64_t start) noexcept {
     find_starts(l + 1, start + (o * axis.stride - axis.low) * layout_.levels[static_cast<std::size_t>(l)].place);
 }
 
-auto Numbering::whole() const noexcept -> Piece {
-  return {0, layout_.axes[0].out, 0, layout_.axes[static_cast<std::size_t>(layout_.depth - 1)].out,
-          layout_.inner.extent};
+auto Numbering::whole(int top) const noexcept -> Piece {
+  return {0, layout_.axes[static_cast<std::size_t>(top)].out, 0,
+          layout_.axes[static_cast<std::size_t>(layout_.depth - 1)].out, layout_.inner.extent};
 }
 
 void Numbering::operator()(const Piece& piece, const void* offsets, std::int64_t* indices, std::int64_t place,
@@ -207,7 +207,7 @@ void Numbering::operator()(const Piece& piece, const void* offsets, std::int64_t
   call.indices = indices;
   call.base = place;
   call.stream = stream;
-  write(top, piece, call);
+  write(top, top, piece, call);
 }
 
 void Numbering::run(const NumberCall& call) noexcept { HWY_DYNAMIC_DISPATCH(number_in)(call); }
@@ -221,12 +221,12 @@ bool Numbering::make_column(std::int64_t begin, NumberCall& call) const noexcept
   return true;
 }
 
-void Numbering::write(int l, const Piece& piece, const NumberCall& outside) const noexcept {
+void Numbering::write(int top, int l, const Piece& piece, const NumberCall& outside) const noexcept {
   const int last = layout_.depth - 1;
   const Axis& axis = layout_.axes[static_cast<std::size_t>(l)];
   const Axis& tail = layout_.axes[static_cast<std::size_t>(last)];
   const Loop& loop = layout_.levels[static_cast<std::size_t>(l)];
-  const auto [begin, end] = l == 0      ? std::pair(piece.begin, piece.end)
+  const auto [begin, end] = l == top    ? std::pair(piece.begin, piece.end)
                             : l == last ? std::pair(piece.tile_begin, piece.tile_end)
                                         : std::pair(std::int64_t{0}, axis.out);
   const bool line = l == last && layout_.inner.extent == 1;
@@ -246,7 +246,7 @@ void Numbering::write(int l, const Piece& piece, const NumberCall& outside) cons
     call.numbers = static_cast<const char*>(outside.numbers) + (o - begin) * loop.y * call.bytes;
     call.indices = outside.indices + (o - begin) * loop.y;
     call.count = line ? end - begin : piece.len;
-    l == last ? run(call) : write(l + 1, piece, call);
+    l == last ? run(call) : write(top, l + 1, piece, call);
   }
 }
 

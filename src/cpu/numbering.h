@@ -38,12 +38,13 @@ class Numbering {
   /// The type of the offsets.
   Type type() const noexcept { return call_.bytes == 2 ? Type::u16 : Type::u8; }
 
-  /// Outputs [begin, end) of the outermost level, [tile_begin, tile_end) of the innermost one, `len` lanes of each.
+  /// Outputs [begin, end) of the level that is numbered from, [tile_begin, tile_end) of the innermost one, `len` lanes
+  /// of each.
   struct Piece {
     std::int64_t begin, end, tile_begin, tile_end, len;
   };
-  /// All of a plane.
-  Piece whole() const noexcept;
+  /// All from that level on.
+  Piece whole(int top) const noexcept;
   /// Turns offsets into indices; both lie as y does, and are given where those of the piece begin. `place` is what
   /// numbers of this plane begin with. Levels outside `top` are left to the caller, and outputs lie side by side along
   /// lines or lanes.
@@ -94,7 +95,7 @@ class Numbering {
   }
   static void run(const NumberCall& call) noexcept;
   void find_starts(int l, std::int64_t start) noexcept;
-  void write(int l, const Piece& piece, const NumberCall& outside) const noexcept;
+  void write(int top, int l, const Piece& piece, const NumberCall& outside) const noexcept;
 
   const Layout& layout_;
   bool applies_ = false;

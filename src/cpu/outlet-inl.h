@@ -17,6 +17,39 @@ using cpu::Finish;
 using cpu::Planes;
 using cpu::PlaneWay;
 
+/// The packs that value(i) gives for lanes i, i + 1, …, one after the other or, where that saves something, some again.
+template <class T, class Value>
+HWY_INLINE void write_values(T* dst, std::int64_t len, bool past_caches, const Value& value) {
+  const std::int64_t L = lanes<Lane<T>>();
+  std::int64_t i = 0;
+  if (past_caches && len >= 2 * L) {
+    const std::uintptr_t width = static_cast<std::uintptr_t>(L) * sizeof(T);
+    const auto past = reinterpret_cast<std::uintptr_t>(dst) % width;
+    if (past != 0) {
+      store(value(0), dst);
+      i = static_cast<std::int64_t>((width - past) / sizeof(T));
+    }
+    for (; i + L <= len; i += L) stream(value(i), dst + i);
+  }
+  for (; i + L <= len; i += L) store(value(i), dst + i);
+  if (i < len) store_first(value(i), dst + i, len - i);
+}
+
+/// Past the caches as well, if that is wanted: else they would wait for each line of them.
+inline void copy_bytes(const std::uint8_t* from, std::int64_t count, std::uint8_t* to, bool past_caches) {
+  const Tag<std::uint8_t> tag;
+  const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
+  const auto copy = [&](std::int64_t i, std::int64_t n)
+                        HWY_ATTR { std::memcpy(to + i, from + i, static_cast<std::size_t>(n)); };
+  std::int64_t i = 0;
+  if (past_caches) {
+    i = HWY_MIN(-reinterpret_cast<std::intptr_t>(to) & (L - 1), count);
+    copy(0, i);
+    for (; i + L <= count; i += L) hn::Stream(hn::LoadU(tag, from + i), tag, to + i);
+  }
+  copy(i, count - i);
+}
+
 /// Joins `count` states, from `from` on of those of a plane, to those of the planes before it.
 template <class C>
 void join_planes(const Planes& call, std::int64_t from, std::int64_t count,
@@ -91,7 +124,7 @@ class Outlet {
     finish_.dst = static_cast<char*>(finish_.dst) + count * call_.out_size;
     for (int i = 0; i < parts_; ++i) move(states() + i * call_.line.dst_plane);
     if (bytes_) {
-      copy_bytes(count, reinterpret_cast<std::uint8_t*>(indices));
+      copy_bytes(bytes_, count, reinterpret_cast<std::uint8_t*>(indices), finish_.stream);
       move(bytes_);
     } else if (call_.number) {
       A* numbers = states() + call_.line.dst_plane;
@@ -103,20 +136,6 @@ class Outlet {
   /// Outputs that have been written.
   HWY_INLINE std::int64_t done() const {
     return (static_cast<char*>(finish_.dst) - static_cast<char*>(call_.out.dst)) / call_.out_size;
-  }
-  /// Past the caches as well: else they would wait for each line of them.
-  HWY_INLINE void copy_bytes(std::int64_t count, std::uint8_t* to) const {
-    const Tag<std::uint8_t> tag;
-    const auto L = static_cast<std::int64_t>(hn::Lanes(tag));
-    const auto copy = [&](std::int64_t i, std::int64_t n)
-                          HWY_ATTR { std::memcpy(to + i, bytes_ + i, static_cast<std::size_t>(n)); };
-    std::int64_t i = 0;
-    if (finish_.stream) {
-      i = HWY_MIN(-reinterpret_cast<std::intptr_t>(to) & (L - 1), count);
-      copy(0, i);
-      for (; i + L <= count; i += L) hn::Stream(hn::LoadU(tag, bytes_ + i), tag, to + i);
-    }
-    copy(i, count - i);
   }
 
   const Planes& call_;

@@ -10,6 +10,8 @@
 
 #include <cenote/types.h>
 
+#include "cpu/machine.h"
+
 /// Behind a lambda's parameters: compiled for the target, and always inlined.
 #ifndef CENOTE_INLINED
 #define CENOTE_INLINED HWY_ATTR __attribute__((always_inline))
@@ -194,6 +196,10 @@ template <class T>
 HWY_INLINE Pack<T> magnitude(Pack<T> x) {
   return {hn::Abs(x.v)};
 }
+template <class T>
+HWY_INLINE Pack<T> minus_magnitude(Pack<T> x) {
+  return {hn::Or(x.v, hn::SignBit(Tag<T>()))};
+}
 /// a * b + c, rounded once or twice.
 template <class T>
 HWY_INLINE Pack<T> mul_add(Pack<T> a, Pack<T> b, Pack<T> c) {
@@ -232,7 +238,7 @@ class Divisor {
       std::memcpy(&bits, &by_, sizeof(T));
       is_power_ = (bits & ((Bits{1} << (std::numeric_limits<T>::digits - 1)) - 1)) == 0;
       // Shorter packs are divided sooner than that.
-      is_corrected_ = HWY_NATIVE_FMA && HWY_TARGET == HWY_AVX3 && !by_instruction;
+      is_corrected_ = HWY_NATIVE_FMA && HWY_TARGET == HWY_AVX3 && !by_instruction && cpu::divides_slowly();
       if (is_corrected_) rest_ = std::fma(-inverse_, by_, T{1}) / by_;
     }
   }

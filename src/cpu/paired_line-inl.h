@@ -88,9 +88,12 @@ class PairedLine {
     // Where there is so little to do that loads run far ahead of all else, memory is faster if some are repeated, as
     // the compiler does if it may.
     constexpr bool repeats = Low == 0 && !Three && !Together;
-    const auto inside = [&](const T* p, const T*) CENOTE_INLINED {
+    const auto ask = [&](const T* p) CENOTE_INLINED {
       __builtin_prefetch(p + ahead);
       __builtin_prefetch(p + ahead + L);
+    };
+    const auto inside = [&](const T* p, const T*) CENOTE_INLINED {
+      ask(p);
       return repeats ? split(load(p), load(p + L)) : split(kept(load(p)), kept(load(p + L)));
     };
     // What stands for cells outside. A follower has no number that yields to all cells and their tangents, but the cell
@@ -98,6 +101,7 @@ class PairedLine {
     const auto outside = [&](const T* nearest)
                              CENOTE_INLINED { return follows && !IsTame<C> ? load_every(nearest) : nothing; };
     const auto at_end = [&](const T* p, const T* nearest) CENOTE_INLINED {
+      ask(p);
       const auto cells = [&](int i) CENOTE_INLINED {
         return select(cut_cells_[i].inside, load_between(p + i * L, cut_cells_[i].low), outside(nearest));
       };

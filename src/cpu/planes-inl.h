@@ -15,8 +15,8 @@
 #include "cpu/outlet-inl.h"
 #include "cpu/row_line-inl.h"
 #include "cpu/rows-inl.h"
+#include "cpu/rows_first-inl.h"
 #include "cpu/swept_planes-inl.h"
-#include "cpu/tiled_planes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -144,6 +144,7 @@ HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Plan
   const bool divides = call.divisor != 0, past = call.out.stream;
   const Divisor<A> divisor(call.divisor);
   A* const stage = outlet.states();
+  Seam<T> seam;
   std::int64_t held = 0;
   bool any_nan = false;
   const auto* src = static_cast<const T*>(call.line.src);
@@ -182,7 +183,7 @@ HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Plan
         for (std::int64_t r = 0; r < rows; ++r) {
           T* y = reinterpret_cast<T*>(dst) + (o + r - call.begin) * call.out_row - begin;
           any_nan |= make.write(src + (start + r * across.stride) * src_row, begin, end,
-                                {y, call.divisor, call.divisor != 0, call.out.stream});
+                                {y, call.divisor, call.divisor != 0, past, nullptr, past ? &seam : nullptr});
         }
         continue;
       }
@@ -314,6 +315,7 @@ HWY_NOINLINE void fold_planes(const C& carry, const Maker<T, A>& make, const Pla
             if (C::is_winner)
               rows.values.numbers = static_cast<std::uint8_t*>(call.indices) + (y - static_cast<T*>(call.out.dst));
           }
+          if (call.depth > 1) rows.beyond = call.depth_step - (count - 1) * rows.src_row;
           doubt |= make(rows, begin + from, begin + until);
           if (straight) return;
           // A few rows of each plane in turn, so that nothing has to wait long.
@@ -321,6 +323,7 @@ HWY_NOINLINE void fold_planes(const C& carry, const Maker<T, A>& make, const Pla
             Rows<T, A> deeper = rows;
             deeper.src += q * call.depth_step;
             deeper.dst = last_row;
+            if (q + 1 == call.depth) deeper.beyond = rows.src_row - q * call.depth_step;
             doubt |= make(deeper, begin + from, begin + until);
             join_states(carry, rows.dst, last_row, count * (until - from));
           }
@@ -387,7 +390,7 @@ void planes(const Planes& call) {
   if constexpr (LiftsAsIs<C>::value) {
     if (call.way == PlaneWay::swept) return SweptPlanes<C, T>(carry, call).run();
     if (call.way == PlaneWay::flat) return FlatPlanes<C, T>(carry, call).run();
-    if (call.way == PlaneWay::tiled) return TiledPlanes<C, T>(carry, call).run();
+    if (call.way == PlaneWay::rows_first) return RowsFirst<C, T>(carry, call).run();
   }
   using A = typename LaneOf<typename C::N>::type;
   const auto make_with = [&](const auto& line) HWY_ATTR { make_planes(carry, Maker<T, A>(line), call); };

@@ -7,10 +7,10 @@
 
 #include "core/copy.h"
 #include "core/parallel.h"
-#include "cpu/cache.h"
 #include "cpu/collector.h"
 #include "cpu/emit.h"
 #include "cpu/index_type.h"
+#include "cpu/machine.h"
 #include "cpu/router.h"
 #include "cpu/scratch.h"
 #include "cpu/small_planes.h"

@@ -56,7 +56,7 @@ class RowLine {
         pass_(pass),
         is_long_(far && pass.len > short_row * lanes<A>()),
         is_plain_(!is_long_ || (pass.axis->stride == 1 && pass.step == pass.len)),
-        ahead_(far || pass.len <= short_row * lanes<A>() ? 0 : 2 * pass.axis->stride * pass.step),
+        ahead_(far || pass.ahead > 0 || pass.len <= short_row * lanes<A>() ? 0 : 2 * pass.axis->stride * pass.step),
         keeps_(C::inputs * pass.len > (far ? short_row : 1) * lanes<A>()) {}
   /// Whether the states of a row that two windows share are kept for the second. Where rows are so short that two lines
   /// of windows fit the registers, and far or of one pack, it is faster to read them again for those: what is written
@@ -178,7 +178,8 @@ class RowLine {
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, apart = R > 1 ? rows.apart : 0;
     const std::int64_t row_id = rows.id, row_scale = rows.id_scale, dst_row = rows.dst_row, plane = pass_.dst_plane;
     const T* const line = rows.src + row * rows.src_row;
-    const std::int64_t kept_step = kept_len(), ahead = ahead_, behind = ahead > 0 ? 0 : pass_.ahead;
+    const std::int64_t kept_step = kept_len(), ahead = ahead_, behind = ahead > 0 ? 0 : pass_.ahead / (apart + fold);
+    const std::int64_t turn = row + R < rows.count || rows.beyond == 0 ? R * rows.src_row : rows.beyond;
     A* last = R == 1 && rows.last ? rows.last + (from / len - pass_.begin) * kept_step : nullptr;
     const bool shared = R == 1 && rows.shared;
     Way way(rows, row, plane);
@@ -194,11 +195,18 @@ class RowLine {
         if (last) fill_identity(carry, len, last, plane);
         continue;
       }
+      // Behind the end of a row it goes on with those of the next turn.
+      const std::int64_t left = axis.n * step - (window.cells - line);
+      const std::int64_t soon = behind + (behind < left ? 0 : turn - axis.n * step);
       // U packs from lane i on. Memory is read in its order: it is several times slower else.
       const auto packs = [&]<int U>(std::int64_t i, const auto& read, std::integral_constant<int, U>) CENOTE_INLINED {
         typename Q::State state[R][U], cells[U], more[U];
         const auto get = [&](auto& states, const T* q, std::int64_t id) CENOTE_INLINED {
-          if (behind > 0) each<U>([&](int u) CENOTE_INLINED { __builtin_prefetch(q + u * L + behind); });
+          if (behind > 0)
+            each<U>([&](int u) CENOTE_INLINED {
+              __builtin_prefetch(q + u * L + soon);
+              if constexpr (C::inputs == 2) __builtin_prefetch(q + carry.src_plane + u * L + soon);
+            });
           each<U>([&](int u) CENOTE_INLINED { states[u] = watched_cell(carry, watch, q + u * L, id, read); });
         };
         const auto look_at = [&](const auto& a, const auto& b) CENOTE_INLINED {
@@ -323,7 +331,10 @@ class RowLine {
     const Axis axis = *pass_.axis;
     const std::int64_t L = lanes<A>(), len = pass_.len, step = pass_.step, scale = pass_.id_scale;
     const std::int64_t fold = rows.fold, fold_row = rows.fold_row, plane = pass_.dst_plane;
-    const std::int64_t row_id = rows.id, row_scale = rows.id_scale, ahead = pass_.ahead;
+    const std::int64_t row_id = rows.id, row_scale = rows.id_scale;
+    // What comes next in each row is far from what is read next of others: the next turn is asked for instead.
+    const std::int64_t turn = row + 1 < rows.count || rows.beyond == 0 ? rows.src_row : rows.beyond;
+    const std::int64_t ahead = pass_.ahead > 0 ? HWY_MAX(pass_.ahead, turn) : 0;
     const bool shared = rows.shared;
     const T* const line = rows.src + row * rows.src_row;
     const std::int64_t kept_step = kept_len();
@@ -342,6 +353,27 @@ class RowLine {
       }
       // What is under way: the cells of one row of a window, and the rows so far.
       A *const cells_here = rows.spare, *const rows_here = way.straight ? rows.spare + kept_step : way.dst;
+      if constexpr (IsTame<C>)
+        if (!last) {
+          // Sums of cells that are not tame are those of rows, too.
+          for (std::int64_t r = 0; r < fold; ++r) {
+            const T* const q = window.cells + r * fold_row;
+            const auto add = [&](std::int64_t i, const auto& read) CENOTE_INLINED {
+              const auto cell = [&](std::int64_t j) CENOTE_INLINED {
+                __builtin_prefetch(q + j * step + i + ahead);
+                return watched_cell(carry, watch, q + j * step + i, 0, read);
+              };
+              auto state = cell(0);
+              for (std::int64_t j = 1; j < count; ++j) state = carry.combine(state, cell(j));
+              if (r > 0) state = carry.combine(carry.load_state(rows_here + i, plane, 0), state);
+              r + 1 == fold ? way.put(carry, state, i) : carry.store_state(state, rows_here + i, plane);
+            };
+            std::int64_t i = 0;
+            for (; i + L <= len; i += L) add(i, whole);
+            if (i < len) add(i, part);
+          }
+          continue;
+        }
       for (std::int64_t r = 0; r < fold; ++r)
         for (std::int64_t j = 0; j < count; ++j) {
           const A* before = r > 0 ? rows_here : shared ? last : nullptr;

@@ -37,20 +37,25 @@ template <class C, class A, class Source>
 HWY_INLINE void add_cells(const C& carry, std::int64_t r, std::int64_t begin, std::int64_t end, std::int64_t from,
                           std::int64_t to, A* sum, const Source& source) {
   const std::int64_t L = lanes<A>();
-  // Two at a time, so that sums are read and written half as often.
-  for (std::int64_t j = begin; j < end; j += 2)
+  // Four at a time, so that sums are read and written a quarter as often.
+  constexpr std::int64_t together = 4;
+  for (std::int64_t j = begin; j < end; j += together) {
+    const std::int64_t last = HWY_MIN(j + together, end) - 1;
     for (std::int64_t i = from; i < to; i += L) {
       const auto cells = [&](std::int64_t k) CENOTE_INLINED {
         // Rows may be pages of memory, at each of which a processor would begin anew to read ahead.
         if constexpr (Source::is_raw)
-          if (k + 2 < end) __builtin_prefetch(source.cell(r, k + 2, i));
+          if (k + together < source.count) __builtin_prefetch(source.cell(r, k + together, i));
         return HWY_LIKELY(i + L <= to) ? source.whole(r, k, i) : source.rest(r, k, i, to);
       };
       auto state = cells(j);
       if (j > begin) state = carry.combine(carry.load_state(sum + (i - from), 0, 0), state);
-      if (j + 1 < end) state = carry.combine(state, cells(j + 1));
+      if (j < last) state = carry.combine(state, cells(j + 1));
+      if (j + 1 < last) state = carry.combine(state, cells(j + 2));
+      if (j + 2 < last) state = carry.combine(state, cells(j + 3));
       carry.store_state(state, sum + (i - from), 0);
     }
+  }
 }
 /// dst = the states of a, and behind them those of b.
 template <class C, class A>
@@ -73,34 +78,52 @@ HWY_INLINE void add_rows(const C& carry, std::int64_t len, A* dst, const Source&
   }
 }
 
-/// Cells of a long window whose groups are added up in L1.
-constexpr std::int64_t most_grouped = group_cells << 6;
+/// Levels of groups that are added up in L1, and the cells of a window that those are enough for.
+constexpr int most_levels = 14;
+constexpr std::int64_t most_grouped = group_cells << (most_levels - 1);
 
 /// One row of many cells, of states with one part, in the groups of `fold`.
 template <class C, class A, class Source>
 HWY_NOINLINE void add_groups(const C& carry, std::int64_t len, A* dst, const Source& source) {
+  // Sums are joined by one instruction, and so a processor looks far ahead by itself: as many packs as there is room
+  // for in registers are read of each cell in turn. Of others it would see less, and waits.
+  constexpr bool in_registers = std::is_same_v<C, Carry<Sum, A>>;
+  constexpr int U = HWY_MAX_BYTES >= 64 ? 16 : 8;
   constexpr std::int64_t most = 4096 / sizeof(A);
-  // sums[i] holds 2^i groups, as the bits of `groups` say.
-  HWY_ALIGN A sums[8][most + 64], other[most + 64];
+  const std::int64_t L = lanes<A>();
+  // sums[i] holds 2^i groups, as the bits of `groups` say. None lies a multiple of 4096 bytes behind another.
+  HWY_ALIGN A sums[most_levels][most + 64];
   for (std::int64_t from = 0; from < len; from += most) {
-    const std::int64_t to = HWY_MIN(len, from + most), width = to - from;
+    const std::int64_t to = HWY_MIN(len, from + most);
     std::int64_t groups = 0;
     for (std::int64_t j = 0; j < source.count; j += group_cells, ++groups) {
-      A* const group = groups & 1 ? other : sums[0];
-      add_cells(carry, 0, j, HWY_MIN(j + group_cells, source.count), from, to, group, source);
-      for (int level = 0; groups >> level & 1; ++level)
-        join_sums(carry, sums[level], other, width, groups >> (level + 1) & 1 ? other : sums[level + 1]);
+      const std::int64_t end = HWY_MIN(j + group_cells, source.count);
+      const int level = static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(~static_cast<std::uint64_t>(groups)));
+      A* const group = sums[level];
+      const auto join = [&](typename C::State state, std::int64_t i) CENOTE_INLINED {
+        for (int l = 0; l < level; ++l) state = carry.combine(carry.load_state(sums[l] + i, 0, 0), state);
+        carry.store_state(state, group + i, 0);
+      };
+      std::int64_t i = from;
+      if constexpr (in_registers)
+        for (; i + U * L <= to; i += U * L) {
+          typename C::State state[U];
+          each<U>([&](int u) CENOTE_INLINED { state[u] = source.whole(0, j, i + u * L); });
+          for (std::int64_t k = j + 1; k < end; ++k)
+            each<U>([&](int u) CENOTE_INLINED { state[u] = carry.combine(state[u], source.whole(0, k, i + u * L)); });
+          each<U>([&](int u) CENOTE_INLINED { join(state[u], i - from + u * L); });
+        }
+      if (i == to) continue;
+      add_cells(carry, 0, j, end, i, to, group + (i - from), source);
+      for (i -= from; level > 0 && i < to - from; i += L) join(carry.load_state(group + i, 0, 0), i);
     }
-    const A* all = nullptr;
-    for (int level = 0; groups >> level; ++level) {
-      if (!(groups >> level & 1)) continue;
-      if (all)
-        join_sums(carry, sums[level], all, width, other), all = other;
-      else
-        all = sums[level];
+    for (std::int64_t i = 0; i < to - from; i += L) {
+      int level = static_cast<int>(hwy::Num0BitsBelowLS1Bit_Nonzero64(static_cast<std::uint64_t>(groups)));
+      auto state = carry.load_state(sums[level] + i, 0, 0);
+      while (groups >> ++level)
+        if (groups >> level & 1) state = carry.combine(carry.load_state(sums[level] + i, 0, 0), state);
+      carry.store_state(state, dst + from + i, 0);
     }
-    for (std::int64_t i = 0; i < width; i += lanes<A>())
-      carry.store_state(carry.load_state(all + i, 0, 0), dst + from + i, 0);
   }
 }
 

@@ -22,6 +22,12 @@ class Scratch {
     return scratch;
   }
 
+  /// The same for what lasts while others make their blocks of it.
+  static Scratch& around_this_thread() {
+    static thread_local Scratch scratch;
+    return scratch;
+  }
+
   std::byte* take(std::int64_t bytes) {
     const std::size_t size = (static_cast<std::size_t>(bytes) + 127) / 64 * 64;
     while (chunk_ < chunks_.size() && used_ + size > chunks_[chunk_].size) {

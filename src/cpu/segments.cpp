@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "cpu/cache.h"
+#include "cpu/machine.h"
 
 namespace cenote::cpu {
 namespace {

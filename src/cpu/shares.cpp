@@ -44,7 +44,27 @@ template <class Body>
 HWY_INLINE auto with_weight(Weight weight, const Body& body) {
   if (weight == Weight::power) return body(std::integral_constant<Weight, Weight::power>{});
   if (weight == Weight::sign) return body(std::integral_constant<Weight, Weight::sign>{});
-  return body(std::integral_constant<Weight, Weight::cell>{});
+  if (weight == Weight::cell) return body(std::integral_constant<Weight, Weight::cell>{});
+  if (weight == Weight::square) return body(std::integral_constant<Weight, Weight::square>{});
+  return body(std::integral_constant<Weight, Weight::cube>{});
+}
+
+/// Of lp, p - 1.
+constexpr int exponent_of(Weight weight) { return static_cast<int>(weight) - static_cast<int>(Weight::sign); }
+
+template <int Exponent, class A>
+HWY_INLINE Pack<A> whole_power(Pack<A> x) {
+  Pack<A> result = x;
+  for (int i = 1; i < Exponent; ++i) result = result * x;
+  return result;
+}
+
+/// The p-th root of a positive number: a guess, whose error grows with the exponent, and a step of Newton's.
+template <int P, class A>
+HWY_INLINE Pack<A> root(Pack<A> sum) {
+  if constexpr (P == 2) return square_root(sum);
+  const Pack<A> p = number<Pack<A>>(P), guess = exponential(logarithm(sum) / p);
+  return guess - (guess - sum / whole_power<P - 1>(guess)) / p;
 }
 
 template <class T>
@@ -59,9 +79,11 @@ bool tame_cells_of(const TameRule& rule, const T* x, Lane<T>* powers, std::int64
     const auto make = [&](Pack<A> cell, A* to) CENOTE_INLINED {
       const Flags<A> fits = tame(cell);
       wild = hn::Or(wild, hn::Not(fits.m));
-      const Pack<A> power = weight == Weight::power  ? smooth.tame_power(cell)
-                            : weight == Weight::sign ? magnitude(cell)
-                                                     : cell * cell;
+      Pack<A> power;
+      if constexpr (weight == Weight::power)
+        power = smooth.tame_power(cell);
+      else
+        power = whole_power<exponent_of(weight) + 1>(magnitude(cell));
       store(select(fits, power, not_a_number<A>()), to);
     };
     std::int64_t i = 0;
@@ -81,9 +103,13 @@ Shares share_sums_of(const TameRule& rule, const T* gy, Lane<T>* sums, std::int6
     const Pack<A> zero = number<Pack<A>>(0);
     auto some = hn::FirstN(tag, 0), wild = some;
     const auto make = [&](Pack<A> g, Pack<A> sum, std::int64_t count, A* to) CENOTE_INLINED {
-      const Pack<A> quotient = weight == Weight::power  ? g / sum
-                               : weight == Weight::sign ? select(is_nan(sum), sum, g)
-                                                        : g / square_root(sum);
+      Pack<A> quotient;
+      if constexpr (weight == Weight::power)
+        quotient = g / sum;
+      else if constexpr (weight == Weight::sign)
+        quotient = select(is_nan(sum), sum, g);
+      else
+        quotient = g / whole_power<exponent_of(weight)>(root<exponent_of(weight) + 1>(sum));
       const Pack<A> share = select(tame(g), select(sum == zero, zero, quotient), not_a_number<A>());
       const auto bad = is_nan(share).m;
       wild = hn::Or(wild, bad);
@@ -109,6 +135,8 @@ void weigh_cells_of(const TameRule& rule, const T* x, const Lane<T>* powers, con
       if constexpr (weight == Weight::power) return load(powers + i) * sum + zero;
       const Pack<A> c = cell(x + i);
       if constexpr (weight == Weight::cell) return c * sum + zero;
+      if constexpr (weight == Weight::square) return c * magnitude(c) * sum + zero;
+      if constexpr (weight == Weight::cube) return c * c * c * sum + zero;
       return select((c == zero) | is_nan(c), c, select(zero <= c, one, zero - one)) * sum + zero;
     };
     const auto whole = [](const T* p) CENOTE_INLINED { return load(p); };

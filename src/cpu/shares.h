@@ -9,9 +9,10 @@
 
 namespace cenote::cpu {
 
-/// What a sum's share in a window is multiplied by for each cell: its power, its sign, or itself. A window's gy is
-/// divided by the sum of the powers of its cells, by 1, or by the root of that sum.
-enum class Weight { power, sign, cell };
+/// What a sum's share in a window is multiplied by for each cell: its power, or of lp with p = 1 to 4 its magnitude to
+/// the power of p - 1, with its sign. A window's gy is divided by the sum of the powers of its cells, or by the p-th
+/// root of that sum to the power of p - 1.
+enum class Weight { power, sign, cell, square, cube };
 
 /// Smooth max or lp as plain sums of powers. Cells and cotangents outside these bounds, but for 0, are wild: NaN stands
 /// for them, and so for all they have a part in.

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "core/parallel.h"
-#include "cpu/cache.h"
 #include "cpu/collector.h"
 #include "cpu/emit.h"
+#include "cpu/machine.h"
 #include "cpu/scatter.h"
 #include "cpu/scratch.h"
 #include "cpu/transpose.h"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cpu/line_stream-inl.h"
+#include "cpu/outlet-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -49,6 +50,26 @@ void join_rows(const Join& call) {
   const C carry(plain);
   if (Calm<C>::differs && call.calm) return join_rows(Calm<C>::of(carry), call);
   join_rows(carry, call);
+}
+
+template <class R, class T>
+void join_numbered(const cpu::NumberedRows& call) {
+  using A = Lane<T>;
+  const Carry<ByteWinner<R>, A> carry(nullptr, nullptr);
+  const cpu::NumberedRows rows = call;
+  HWY_ALIGN std::uint8_t numbers[cpu::most_numbered + 64];
+  write_values(static_cast<T*>(rows.dst), rows.len, rows.stream, [&](std::int64_t i) CENOTE_INLINED {
+    const auto row = [&](std::int64_t k) CENOTE_INLINED {
+      const std::int64_t at = k * rows.step + i;
+      return carry.behind({load(static_cast<const T*>(rows.cells) + at), Bytes<A>::load(rows.numbers + at)},
+                          rows.first + k * rows.id);
+    };
+    auto state = row(0);
+    for (std::int64_t k = 1; k < rows.count; ++k) state = carry.combine(state, row(k));
+    state.number.store(numbers + i);
+    return state.value;
+  });
+  copy_bytes(numbers, rows.len, rows.dst_numbers, rows.stream_numbers);
 }
 
 /// Some outputs of one line, or of rows that lie side by side: position p of lane c is element p * unit + c. Q is how

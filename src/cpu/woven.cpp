@@ -5,14 +5,6 @@
 #include "cpu/transpose.h"
 
 namespace cenote::cpu {
-namespace {
-
-Scratch& woven_scratch() {
-  static thread_local Scratch scratch;
-  return scratch;
-}
-
-}  // namespace
 
 Woven::Woven(const Plan::Impl& plan, const Layout& layout, const Operands& operands, const Numbering& numbering,
              bool stream)
@@ -61,7 +53,7 @@ Woven::Group Woven::begin(std::int64_t i) const {
   const std::int64_t planes = group.planes = groups_.end(i % groups_.count) - first;
   const auto bytes = static_cast<std::int64_t>(size_of(plan_.type)),
              y_bytes = static_cast<std::int64_t>(size_of(plan_.output_type));
-  Scratch& scratch = woven_scratch();
+  Scratch& scratch = Scratch::around_this_thread();
   scratch.reset();
   // Kernels may read a pack behind what there is.
   std::byte* const x = scratch.take(cells_ * planes * bytes + 64);
@@ -104,17 +96,18 @@ void Woven::end(const Group& group) const {
     const Type type = group.operands.indices.type;
     const auto bytes = static_cast<std::int64_t>(size_of(type));
     MutableView offsets;
-    offsets.data = woven_scratch().take(group.planes * outputs_ * bytes);
+    offsets.data = Scratch::around_this_thread().take(group.planes * outputs_ * bytes);
     back(group.operands.indices, offsets, 0, outputs_, type);
     auto* const to = static_cast<std::int64_t*>(operands_.indices.data) + group.origin.beside;
+    const int top = lines_ ? 1 : 0;
     for (std::int64_t i = 0; i < group.planes; ++i)
-      numbering_(numbering_.whole(), static_cast<std::byte*>(offsets.data) + i * outputs_ * bytes,
-                 to + i * beside().beside, group.origin.place + i * beside().place, stream_, lines_ ? 1 : 0);
+      numbering_(numbering_.whole(top), static_cast<std::byte*>(offsets.data) + i * outputs_ * bytes,
+                 to + i * beside().beside, group.origin.place + i * beside().place, stream_, top);
     if (stream_) Emitter::flush();
   } else if (plan_.index_type) {
     back(group.operands.indices, operands_.indices, group.origin.beside, beside().beside, *plan_.index_type);
   }
-  woven_scratch().trim();
+  Scratch::around_this_thread().trim();
 }
 
 }  // namespace cenote::cpu

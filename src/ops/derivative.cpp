@@ -34,8 +34,12 @@ std::shared_ptr<Plan::Impl> with_role(const Plan::Impl& plan, Role role, int par
   result->index_type.reset();
   result->lane_type = lane_of(plan.type);
   if (role == Role::states) result->output_type = result->lane_type;
-  result->algorithm =
-      choose(plan.geometry, plan.shape, parts * bytes_of(result->lane_type), true, false, bytes_of(result->type));
+  result->algorithm = choose(plan.geometry, plan.shape,
+                             {.bytes = parts * bytes_of(result->lane_type),
+                              .cell_bytes = bytes_of(result->type),
+                              .weighs = true,
+                              .by_planes = role == Role::follower && plan.type == result->lane_type});
+  prepare_planes(*result);
   return result;
 }
 
@@ -54,8 +58,9 @@ std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type t
   for (Axis& axis : result->geometry.axes) axis = axis.transpose();
   result->geometry.kept_shape = result->geometry.output_shape = plan.shape;
   const std::int64_t parts = role == Role::value ? 1 : 2;
-  result->algorithm = choose(result->geometry, result->shape, parts * bytes_of(result->lane_type), role != Role::value,
-                             false, bytes_of(type));
+  result->algorithm = choose(
+      result->geometry, result->shape,
+      {.bytes = parts * bytes_of(result->lane_type), .cell_bytes = bytes_of(type), .weighs = role != Role::value});
   return result;
 }
 

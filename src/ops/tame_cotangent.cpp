@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/parallel.h"
-#include "cpu/cache.h"
 #include "cpu/execute.h"
+#include "cpu/machine.h"
 #include "cpu/scratch.h"
 #include "reduce/reducers.h"
 
@@ -48,8 +48,14 @@ std::optional<cpu::TameRule> tame_rule(const Plan::Impl& plan) {
   const auto within = [](int low, int high) { return Bounds{std::ldexp(1.0, low), std::ldexp(1.0, high)}; };
   const Bounds given = wide ? within(-500, 300) : within(-60, 40);
   if (lp) {
-    if (plan.params.p != 1 && plan.params.p != 2) return std::nullopt;
-    const cpu::Weight weight = plan.params.p == 1 ? cpu::Weight::sign : cpu::Weight::cell;
+    const double p = plan.params.p;
+    if (p != 1 && p != 2 && p != 3 && p != 4) return std::nullopt;
+    const auto weight = static_cast<cpu::Weight>(static_cast<int>(cpu::Weight::sign) + static_cast<int>(p) - 1);
+    if (p > 2) {
+      // Roots are raised to powers, too.
+      const int low = (wide ? -600 : -80) / static_cast<int>(p), high = (wide ? 400 : 60) / static_cast<int>(p);
+      return cpu::TameRule{plan.type, weight, plan.params, within(low, high), given};
+    }
     return cpu::TameRule{plan.type, weight, plan.params, wide ? within(-400, 300) : within(-50, 40), given};
   }
   const double beta = std::fabs(plan.params.beta);

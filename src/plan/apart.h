@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <cenote/window.h>
 
@@ -15,15 +16,33 @@ inline bool lie_apart(const Axis& axis) noexcept {
          axis.stride <= most_apart_stride && axis.size <= most_apart_cells;
 }
 
-/// Whether windows over two axes share no cells, and are so short that those of a row become lanes of their own after
-/// the rows of each have been joined.
-inline bool lie_in_tiles(const Axis& across, const Axis& line) noexcept {
-  constexpr std::int64_t least_stride = 3, most_rows = 8, longest = 8192;
-  const auto tiles = [](const Axis& axis) {
-    return !axis.irregular() && axis.dilation == 1 && axis.size <= axis.stride && axis.low < axis.size && axis.n > 0;
+/// Rows of windows, and cells along lines where these lie less than five apart, up to which rows may be joined first.
+inline constexpr std::int64_t most_rows_first = 8;
+/// Whether windows over two axes are so short that those of a row can be made after the rows of each have been joined.
+inline bool joins_rows_first(const Axis& across, const Axis& line) noexcept {
+  constexpr std::int64_t longest = 8192;
+  const auto regular = [](const Axis& axis) {
+    return !axis.irregular() && axis.low < axis.size && axis.n > 0 && (axis.dilation == 1 || axis.dilation < axis.n);
   };
-  return tiles(across) && tiles(line) && across.size <= most_rows && line.stride >= least_stride &&
-         line.stride <= most_apart_cells && line.n <= longest && line.out <= longest / line.stride + 1;
+  return regular(across) && regular(line) && across.size <= most_rows_first && line.stride <= most_apart_cells &&
+         line.size <= (line.stride < least_apart_stride ? most_rows_first : most_apart_cells) &&
+         (line.dilation == 1 || line.stride == 1) && line.n <= longest && line.out <= longest / line.stride + 1;
+}
+
+/// Planes of a window up to which those of a volume may be pooled each by itself.
+inline constexpr std::int64_t most_joined_planes = 8;
+/// Whether windows are such that they may be: none is empty, covers an axis or leaves gaps between its cells. Where
+/// `places` of cells are wanted, bytes must number them.
+inline bool joins_planes(const std::vector<Axis>& axes, bool places) noexcept {
+  if (axes.size() < 3 || (places && axes.size() > 3)) return false;
+  if (axes[0].size < 2 || axes[0].size > most_joined_planes) return false;
+  std::int64_t taps = 1;
+  for (const Axis& axis : axes) {
+    if (axis.irregular() || axis.dilation > 1 || axis.out < 2) return false;
+    if (axis.span(0).count == 0 || axis.span(axis.out - 1).count == 0) return false;
+    if (places && (__builtin_mul_overflow(taps, axis.size, &taps) || taps > 256)) return false;
+  }
+  return true;
 }
 
 }  // namespace cenote

@@ -18,12 +18,15 @@ enum class Sweep { automatic, never, always };
 /// there may be fewer planes; and of those of the fewest.
 inline constexpr std::int64_t least_woven = 64, most_woven = 256, woven_bytes = 256 << 10, largest_woven = 1024 << 10;
 
+/// Bytes of the planes of a volume that wait to be joined, about.
+inline constexpr std::int64_t waiting_bytes = 512 << 10;
+
 /// Whether several planes are turned, so that lanes run across them, or each is made by itself.
 enum class Weave { automatic, never, always };
 
 /// How planes are made where that is neither by rows nor across many of them: as one line of cells each, where they are
-/// small and windows short, or with the rows of windows joined first, where these share no cells.
-enum class Form { plain, flat, tiled };
+/// small and windows short, or with the rows of short windows joined first.
+enum class Form { plain, flat, rows_first };
 
 /// When windows are swept.
 struct SweepRules {
@@ -31,6 +34,8 @@ struct SweepRules {
   /// Whether the innermost axis is contiguous, or next to it: windows far apart, or of few channels, are then better
   /// made at every place and picked.
   bool along_lines = false, few_beside = false;
+  /// How many times its stride a window along rows of lanes holds before it is swept.
+  double least_beside = 0;
   /// Whether states along lines are single numbers.
   bool plain_lines = false;
   /// Cells from which on windows along the innermost axis are swept, a stride aside.
@@ -41,6 +46,13 @@ struct SweepRules {
   /// Whether windows along a line are so short, and so far apart, that each is folded in lanes of its own.
   bool has_lanes(const Axis& axis) const noexcept;
 };
+
+/// Whether windows at every place of planes are so long both ways that one kernel sweeps lines and what is across them,
+/// where states are single numbers: measured from these sizes on, in planes of any width.
+inline bool sweeps_planes(const Axis& across, const Axis& line) noexcept {
+  constexpr std::int64_t least_rows = 3, least_columns = 6;
+  return is_dense(across) && is_dense(line) && across.size >= least_rows && line.size >= least_columns;
+}
 
 /// How a pooling is carried out on a row-major array.
 struct Algorithm : SweepRules {
@@ -54,14 +66,25 @@ struct Algorithm : SweepRules {
   Weave weave = Weave::automatic;
   bool small = false;  // lines are so short that lanes are better used across planes
   Form form = Form::plain;
+  bool joins_rows = false;    // the rows of windows may be joined first
+  bool joins_planes = false;  // of volumes, planes may be pooled first, and then joined,
+  bool by_planes = false;     // and are
+  bool past_caches = false;   // outputs are written past the caches, even if they are few
   bool weaves() const noexcept { return weave == Weave::automatic ? small : weave == Weave::always; }
 };
 
-/// Never depends on the number of threads. `state_bytes` is what one output carries between passes; `weighs`
-/// says that every cell has a weight, so that states are dear to make and to join; `places` that the places of cells
-/// are wanted, and `bytes` is the size of a cell. `alike`: all outputs are divided by the same number, or none is.
-Algorithm choose(const Geometry& geometry, const Extents& shape, std::int64_t state_bytes, bool weighs, bool places,
-                 std::int64_t bytes, bool alike = false);
+/// What passes read and carry.
+struct States {
+  std::int64_t bytes = 0;       // of what one output carries between passes,
+  std::int64_t cell_bytes = 0;  // and of a cell
+  bool weighs = false;          // every cell has a weight, so that states are dear to make and to join
+  bool places = false;          // the places of cells are wanted
+  bool alike = false;           // all outputs are divided by the same number, or none is
+  bool by_planes = false;       // those of planes may be joined afterwards
+};
+
+/// Never depends on the number of threads.
+Algorithm choose(const Geometry& geometry, const Extents& shape, const States& states);
 
 /// Rows of an axis that must be at hand at once to make `outputs` of them.
 std::int64_t ring_rows(const Axis& axis, std::int64_t outputs) noexcept;

@@ -32,6 +32,18 @@ inline std::int64_t cells_across(const Axis& axis) noexcept { return axis.n / ax
 /// Whether windows are mostly padding: more than twice as long as the axis.
 inline bool overhangs(const Axis& axis) noexcept { return (axis.size - 1) / 2 >= cells_across(axis); }
 
+/// Whether windows that share no cells lie side by side on an axis, without padding and without a rest.
+inline bool tiles_exactly(const Axis& axis) noexcept {
+  return !axis.irregular() && axis.dilation == 1 && axis.low == 0 && axis.size <= axis.stride &&
+         axis.n % axis.stride == 0 && axis.n / axis.stride == axis.out;
+}
+
+/// Whether windows lie at every place of an axis, none of them mostly beside it.
+inline bool is_dense(const Axis& axis) noexcept {
+  return !axis.irregular() && axis.stride == 1 && axis.dilation == 1 && axis.size > 1 && axis.low < axis.size &&
+         axis.n > 0 && axis.out - axis.low <= axis.n && !overhangs(axis);
+}
+
 /// Two axes as one, where a single window covers the inner one and elements follow each other: nothing where it does
 /// not, or where numbers would be too large.
 std::optional<Axis> merged(const Axis& outer, const Axis& inner) noexcept;

@@ -1,6 +1,7 @@
 // What a Plan knows.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include <cenote/plan.h>
@@ -28,7 +29,13 @@ struct Plan::Impl {
   bool divides_late = false;  // in f64, after the kernels have summed
   std::int64_t bytes = 0;
   Algorithm algorithm;
+  /// Of volumes that are made plane by plane: how planes are pooled where that is not enough, or to be done again. Sums
+  /// are divided once, and whoever follows winners needs those too.
+  std::shared_ptr<const Impl> planes;
 };
+
+/// Prepares `plan` for being made plane by plane, if it may be.
+void prepare_planes(Plan::Impl& plan);
 
 /// Whether cells are halves of which the order alone matters: kernels compare them as whole numbers of their size.
 inline bool is_keyed(const Plan::Impl& plan) { return is_half(plan.type) && plan.lane_type == Type::i16; }

@@ -164,6 +164,19 @@ std::int64_t total_bytes(const Plan::Impl& plan) {
 
 }  // namespace
 
+void prepare_planes(Plan::Impl& plan) {
+  const bool averages = plan.traits.counts == Counts::divisor;
+  if (!plan.algorithm.joins_planes || (plan.role != Role::follower && (plan.role != Role::value || !averages))) return;
+  auto planes = std::make_shared<Plan::Impl>(plan);
+  planes->role = Role::value;
+  if (averages) {
+    planes->pooling.reducer = Reducer::sum;
+    planes->traits = traits(Reducer::sum);
+    planes->count = 0.0;
+  }
+  plan.planes = std::move(planes);
+}
+
 Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   auto plan = std::make_shared<Plan::Impl>();
   plan->pooling = pooling;
@@ -185,9 +198,19 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   plan->divides_late = divides_late(*plan);
   plan->bytes = total_bytes(*plan);
   const std::int64_t parts = pooling.indices ? 2 : plan->traits.parts;
-  plan->algorithm = choose(plan->geometry, shape, parts * static_cast<std::int64_t>(size_of(plan->lane_type)),
-                           plan->traits.weighs, pooling.indices.has_value(), static_cast<std::int64_t>(size_of(type)),
-                           plan->count.has_value() && !plan->divides_late);
+  const bool alike = plan->count.has_value() && !plan->divides_late, places = pooling.indices.has_value();
+  // Of numbers beside values there is a kernel for lanes of four bytes and more.
+  const bool joins = places               ? size_of(plan->lane_type) >= 4
+                     : plan->traits.picks ? true
+                                          : !plan->traits.weighs && type == plan->lane_type;
+  plan->algorithm = choose(plan->geometry, shape,
+                           {.bytes = parts * static_cast<std::int64_t>(size_of(plan->lane_type)),
+                            .cell_bytes = static_cast<std::int64_t>(size_of(type)),
+                            .weighs = plan->traits.weighs,
+                            .places = places,
+                            .alike = alike,
+                            .by_planes = alike && joins && plan->output_type == type});
+  prepare_planes(*plan);
   return Plan(std::move(plan));
 }
 

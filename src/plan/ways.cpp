@@ -35,6 +35,11 @@ std::vector<Way> ways(const Plan& planned) {
     add(chosen.small ? "unturned" : "turned",
         [&](Algorithm& algorithm) { algorithm.weave = chosen.small ? Weave::never : Weave::always; });
   if (chosen.form != Form::plain) add("plain", [](Algorithm& algorithm) { algorithm.form = Form::plain; });
+  if (chosen.joins_planes)
+    add(chosen.by_planes ? "at once" : "by planes",
+        [](Algorithm& algorithm) { algorithm.by_planes = !algorithm.by_planes; });
+  if (chosen.joins_rows && chosen.form != Form::rows_first)
+    add("rows first", [](Algorithm& algorithm) { algorithm.form = Form::rows_first; });
   return result;
 }
 

@@ -111,6 +111,10 @@ CENOTE_SCALAR_FN N magnitude(N x) {
   return std::fabs(x);
 }
 template <class N>
+CENOTE_SCALAR_FN N minus_magnitude(N x) {
+  return -std::fabs(x);
+}
+template <class N>
 CENOTE_SCALAR_FN N square_root(N x) {
   return std::sqrt(x);
 }

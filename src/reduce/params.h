@@ -22,6 +22,9 @@ struct Params {
   // The same of cells that lie so near to each other that plain sums hold their powers, in units of 2^origin.
   bool tame = false;
   double origin = 0;
+  // The same of cells that may lie far from each other, but none so far from 0 that it has no whole number next to it:
+  // states carry those numbers in place of cells. Only for values: weights hang on the cells.
+  bool near = false;
 };
 
 }  // namespace cenote

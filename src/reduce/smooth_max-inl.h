@@ -28,6 +28,7 @@ struct SmoothMax {
   CENOTE_FN explicit SmoothMax(const Params& params)
       : crowded(params.crowded),
         tame(params.tame),
+        near(params.near),
         narrow(params.beta, params.origin),
         wide(params.beta, params.origin) {}
   /// With an origin of 0, powers of such cells, and sums of many, are normal numbers; beside tangents, also the ratio
@@ -48,7 +49,9 @@ struct SmoothMax {
     const N p = reducer.place(low), q = reducer.place(high),
             widest = number<N>(std::numeric_limits<N>::max_exponent * 0.75);
     const N from = reducer.nearest(p), to = reducer.nearest(q);
-    params.tame = params.crowded && all(reducer.whole(p)) && all(reducer.whole(q)) && magnitude(to - from) <= widest;
+    const bool wholes = params.crowded && all(reducer.whole(p)) && all(reducer.whole(q));
+    params.tame = wholes && magnitude(to - from) <= widest;
+    params.near = wholes && !params.tame;
     params.origin = static_cast<double>((from <= to ? to : from) - reducer.anchor<N>());
     return params;
   }
@@ -60,6 +63,10 @@ struct SmoothMax {
   template <class N>
   CENOTE_FN Parts<N, 2> lift(N x) const {
     const N p = place(x);
+    if (near) {
+      const N whole = nearest(p);
+      return {{whole, near_mantissa(p, whole)}};
+    }
     return {{p, tame ? tame_power_at(p) : mantissa(p)}};
   }
   template <class N>
@@ -71,18 +78,20 @@ struct SmoothMax {
   template <class N>
   CENOTE_FN Parts<N, 2> combine_any(Parts<N, 2> a, Parts<N, 2> b) const {
     const N p = a.part[0], q = b.part[0];
+    if (near) return joined(a, b, q <= p, p - q);
     const auto keep = keeps(p, q);
     const N top = select(keep, p, q);
     if (!all(whole(top)) && !all(whole(top) | (a.part[1] + b.part[1] == number<N>(0))))
       return far_combine(p, a.part[1], q, b.part[1]);
-    const N weight = two_to_whole(number<N>(0) - magnitude(nearest(p) - nearest(q)));
-    return {{top, select(keep, a.part[1], b.part[1]) + select(keep, b.part[1], a.part[1]) * weight}};
+    return joined(a, b, keep, nearest(p) - nearest(q));
   }
   template <class N>
   CENOTE_FN N lower(Parts<N, 2> a, N n) const {
     const Parts<N, 2> cells = close(a, n);
     const N p = cells.part[0], sum = cells.part[1];
     if (!crowded) return lower_from(p, sum);
+    // Of no cells at all that is infinite already.
+    if (near) return logarithm_over_beta(sum, p - anchor<N>());
     const N value = logarithm_over_beta(sum, nearest(p) - anchor<N>());
     return all(whole(p)) ? value : select(whole(p), value, lower_from(p, sum));
   }
@@ -163,8 +172,9 @@ struct SmoothMax {
     const auto none = n == lowest<N>();
     if (all(none)) return cells;
     State padded = a;
-    padded.part[0] = n / number<N>(scale<N>().beta);
-    padded.part[1] = mantissa(padded.part[0]);
+    const N p = n / number<N>(scale<N>().beta);
+    padded.part[0] = near ? nearest(p) : p;
+    padded.part[1] = mantissa(p);
     for (int i = 2; i < State::count; ++i) padded.part[i] = number<N>(0);
     if constexpr (State::count == parts)
       return choose(none, cells, combine_any(cells, padded));
@@ -173,7 +183,7 @@ struct SmoothMax {
   }
 
  private:
-  bool crowded, tame;
+  bool crowded, tame, near;
   static constexpr double most_whole = 1 << 22, margin = 1 << 11;  // 2^-margin is 0
 
   template <class T>
@@ -242,6 +252,13 @@ struct SmoothMax {
   CENOTE_FN N nearest(N p) const {
     return mul_add(p, number<N>(scale<N>().high), anchor<N>());
   }
+  /// The states of whole numbers `gap` apart, of which the first is the greater where that is kept.
+  template <class N, class Flags>
+  CENOTE_FN Parts<N, 2> joined(const Parts<N, 2>& a, const Parts<N, 2>& b, Flags keep, N gap) const {
+    const N weight = two_to_whole(minus_magnitude(gap));
+    return {{select(keep, a.part[0], b.part[0]),
+             select(keep, a.part[1], b.part[1]) + select(keep, b.part[1], a.part[1]) * weight}};
+  }
   /// 2^(t(p) - r(p)).
   template <class N>
   CENOTE_FN N mantissa(N p) const {
@@ -249,7 +266,11 @@ struct SmoothMax {
   }
   template <class N>
   CENOTE_FN N near_mantissa(N p) const {
-    return near_mantissa(p, nearest(p), number<N>(scale<N>().high), number<N>(scale<N>().low));
+    return near_mantissa(p, nearest(p));
+  }
+  template <class N>
+  CENOTE_FN N near_mantissa(N p, N whole) const {
+    return near_mantissa(p, whole, number<N>(scale<N>().high), number<N>(scale<N>().low));
   }
   template <class N>
   CENOTE_FN N near_mantissa(N p, N whole, N high, N low) const {

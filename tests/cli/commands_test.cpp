@@ -162,10 +162,10 @@ TEST(Bench, TimesEveryWayOfAPooling) {
                                       "avg f32 1x4x200 k12", "--min-time", "0.001"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const auto rows = lines(outcome.out);
-  const std::vector<std::string> expected{"max f32 2x4x12x12 k3 p1 (chosen) ", "max f32 2x4x12x12 k3 p1 (swept) ",
-                                          "max f32 2x4x12x12 k3 p1 (turned) ", "max f32 2x4x12x12 k3 p1 (plain) ",
-                                          "max f32 2x4x12x12 k3 p1 vjp ",      "avg f32 1x4x200 k12 (chosen) ",
-                                          "avg f32 1x4x200 k12 (folded) ",     "avg f32 1x4x200 k12 (turned) "};
+  const std::vector<std::string> expected{
+      "max f32 2x4x12x12 k3 p1 (chosen) ", "max f32 2x4x12x12 k3 p1 (swept) ",      "max f32 2x4x12x12 k3 p1 (turned) ",
+      "max f32 2x4x12x12 k3 p1 (plain) ",  "max f32 2x4x12x12 k3 p1 (rows first) ", "max f32 2x4x12x12 k3 p1 vjp ",
+      "avg f32 1x4x200 k12 (chosen) ",     "avg f32 1x4x200 k12 (folded) ",         "avg f32 1x4x200 k12 (turned) "};
   ASSERT_EQ(rows.size(), expected.size() + 2) << outcome.out;
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(rows[i + 2].starts_with(expected[i])) << rows[i + 2];
 }

@@ -68,6 +68,13 @@ inline std::vector<Plan> quick_ways(const Plan& planned) {
   return result;
 }
 
+/// The same with outputs written past the caches.
+inline Plan past_caches(const Plan& planned) {
+  auto impl = std::make_shared<Plan::Impl>(planned.impl());
+  impl->algorithm.past_caches = true;
+  return Plan(std::move(impl));
+}
+
 template <class Fill>
 void equals_reference(const Case& c, const Fill& fill_cells) {
   std::optional<reference::Windows> windows;
@@ -99,6 +106,12 @@ void equals_reference(const Case& c, const Fill& fill_cells) {
         if (!wrong.empty()) RC_FAIL(wrong + where);
         first.emplace(std::move(result));
       }
+      // Rows of channels are added up in another order there.
+      const Machine machine(target, 2);
+      const Result past(past_caches(way), c, x);
+      const bool adds = c.pooling.reducer == Reducer::sum || c.pooling.reducer == Reducer::avg;
+      const std::string wrong = adds ? expected.wrong_with(past) : first->same_bits(past) ? "" : "other bits";
+      if (!wrong.empty()) RC_FAIL(wrong + " past the caches on " + target + ": " + way.explain());
     }
   }
 }

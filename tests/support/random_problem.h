@@ -214,7 +214,7 @@ inline void options(Pooling& p, Type type) {
   if (p.reducer == Reducer::avg) {
     p.divisor = one_of<Divisor>({Rule::window, Rule::valid, Rule::clipped, Divisor(1.0), Divisor(2.5), Divisor(0.1)});
   }
-  p.beta = one_of<double>({1, 0.5, -1, 10, -0.25, 100, 1e-3, -1e20, 1e20});
+  p.beta = one_of<double>({1, 0.5, -1, 10, -0.25, 100, 1e-3, -1e4, -1e20, 1e20});
   p.pad = one_of<SmoothPadding>({SmoothPadding::zero, SmoothPadding::ignore});
   p.p = one_of<double>({2, 1, 3, 1.5, 2.3, 10, std::numeric_limits<double>::infinity()});
   if (p.reducer == Reducer::sum && chance(30)) {

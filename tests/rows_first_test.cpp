@@ -1,4 +1,4 @@
-// Windows that share no cells: the rows of each are joined first, and nobody may notice.
+// Short windows whose rows are joined before their columns, and nobody may notice.
 #include <algorithm>
 #include <cfenv>
 #include <cmath>
@@ -24,25 +24,29 @@
 namespace cenote::test {
 namespace {
 
-/// Windows of up to 8 rows and 16 columns, at least 3 columns apart, with padding and what is left over at the ends.
-Case draw_tiles(Reducer reducer) {
+/// Windows of up to 8 rows, which may be dilated, and 16 columns, dilated where they lie at every place, with padding
+/// and what is left over at the ends. Those of `apart` share no cells.
+Case draw_short(Reducer reducer, bool apart) {
   using namespace detail;
-  return draw_planes(reducer, [](int axis) {
-    const std::int64_t stride = axis == 0 ? between(1, 9) : between(3, 16);
-    const std::int64_t size = between(1, std::min<std::int64_t>(stride, axis == 0 ? 8 : 16));
+  return draw_planes(reducer, [&](int axis) {
+    const std::int64_t stride = axis == 0 ? between(1, apart ? 9 : 3) : between(apart ? 3 : 1, apart ? 16 : 6);
+    const std::int64_t most = axis == 1 && stride >= 5 ? 16 : 8;
+    const std::int64_t size = between(1, apart ? std::min(stride, most) : most);
     const std::int64_t low = chance(50) ? 0 : between(0, size - 1), high = chance(50) ? 0 : between(0, size + 3);
     const std::int64_t cells = between(1, axis == 0 ? 30 : chance(10) ? 700 : 60);
-    return PlaneAxis{std::max(size, cells), size, stride, {low, high}};
+    const std::int64_t dilation = !apart && chance(30) && (axis == 0 || stride == 1) ? between(1, 5) : 1;
+    return PlaneAxis{std::max((size - 1) * dilation + 1, cells), size, stride, {low, high}, dilation};
   });
 }
 
-TEST(TiledPlanes, EqualTheReference) {
+TEST(RowsFirst, EqualTheReference) {
   for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
-    check(200, [&] { equals_reference(*rc::gen::exec([&] { return draw_tiles(reducer); })); });
+    for (const bool apart : {false, true})
+      check(200, [&] { equals_reference(*rc::gen::exec([&] { return draw_short(reducer, apart); })); });
 }
 
 // Rows are joined before columns, but the first of equal zeros is the first in row-major order.
-TEST(TiledPlanes, KeepTheFirstOfEqualZeros) {
+TEST(RowsFirst, KeepTheFirstOfEqualZeros) {
   for (const std::string& target : targets_under_test()) {
     const Machine machine(target, 1);
     for (const std::int64_t size : {3, 4, 5, 7}) {
@@ -69,7 +73,7 @@ TEST(TiledPlanes, KeepTheFirstOfEqualZeros) {
 }
 
 // An axis of one cell may have any stride, and windows may lie as far apart as numbers go.
-TEST(TiledPlanes, MayLieFarApart) {
+TEST(RowsFirst, MayLieFarApart) {
   const std::int64_t large = std::int64_t{1} << 61;
   std::vector<float> cells(33);
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<float>(i * 7 % 11);
@@ -90,16 +94,20 @@ TEST(TiledPlanes, MayLieFarApart) {
   }
 }
 
-TEST(TiledPlanes, AreChosenWhereWindowsShareNoCells) {
+TEST(RowsFirst, AreChosenWhereWindowsAreShort) {
   const auto says = [](const Window& window) {
-    const Plan planned = plan({.reducer = Reducer::avg, .region = window}, Type::f32, {8, 64, 56, 56});
+    const Plan planned = plan({.reducer = Reducer::avg, .region = window}, Type::f32, {8, 64, 60, 60});
     return planned.explain().find("the rows of each are joined first") != std::string::npos;
   };
   EXPECT_TRUE(says({.size = {3, 3}, .stride = 3}));
   EXPECT_TRUE(says({.size = {7, 7}, .stride = 7}));
   EXPECT_TRUE(says({.size = {2, 3}, .stride = {2, 4}}));
-  EXPECT_FALSE(says({.size = {3, 3}, .stride = 2}));
+  EXPECT_TRUE(says({.size = {5, 5}, .stride = 2}));
+  EXPECT_TRUE(says({.size = {7, 7}, .stride = 4}));
+  EXPECT_TRUE(says({.size = {3, 3}}));
+  EXPECT_TRUE(says({.size = {3, 3}, .dilation = 2}));
   EXPECT_FALSE(says({.size = {2, 2}, .stride = 2}));
+  EXPECT_FALSE(says({.size = {7, 7}}));
   EXPECT_FALSE(says({.size = {20, 20}, .stride = 20}));
 }
 
