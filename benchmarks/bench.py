@@ -165,7 +165,9 @@ class Bench:
         script = str(HERE / "peers.py")
         if pathlib.Path(self.options.python).exists():
             for name, version in self.listed([self.options.python, script]):
-                found[name] = (version, [self.options.python, script, name, threads, self.options.cenote])
+                # libtorch and PyTorch are one peer.
+                if version != "absent" or name not in found:
+                    found[name] = (version, [self.options.python, script, name, threads, self.options.cenote])
         for name in self.options.peers:
             version, command = found.get(name, ("absent", []))
             if version == "absent":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Serves the peers that Python has: jax, onnxruntime and scipy. Without arguments lists those that can be imported.
+"""Serves the peers that Python has: jax, onnxruntime, scipy and torch. Without arguments lists those that can be imported.
 
 peers.py NAME THREADS CENOTE answers requests on standard input, each with lines of JSON:
   check PROBLEM          does the peer give cenote's numbers?
@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
-PACKAGES = {"jax": "jax", "onnxruntime": "onnxruntime", "scipy": "scipy"}
+PACKAGES = {"jax": "jax", "onnxruntime": "onnxruntime", "scipy": "scipy", "torch": "torch"}
 
 
 class Absent(Exception):
@@ -280,7 +280,74 @@ def prepare_scipy(problem: Problem, x: Any, other: Any, threads: int) -> Callabl
     return run_filter
 
 
-PREPARE = {"jax": prepare_jax, "onnxruntime": prepare_onnxruntime, "scipy": prepare_scipy}
+def prepare_torch(problem: Problem, x: Any, other: Any, threads: int) -> Callable[[], Any]:
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(threads)
+    forward = problem.direction == "forward"
+    problem.require(direction=["forward", "vjp"], divisor=["window", "valid"], ties=["first"])
+    problem.require(reducer=["max", "avg", "sum", "lp"] if forward else ["max", "avg"])
+    if any(axis.padding[0] != axis.padding[1] for axis in problem.axes):
+        raise Absent("no padding of one side")
+    if any(axis.dilation != 1 for axis in problem.axes) and problem.reducer != "max":
+        raise Absent("no dilated averages")
+    rank, adaptive = len(problem.axes), any(axis.adaptive for axis in problem.axes)
+    if adaptive and (problem.reducer not in ("max", "avg") or not forward):
+        raise Absent("not compared: bins")
+    channels = [i for i in range(1, len(problem.shape)) if i not in [axis.axis for axis in problem.axes]]
+    if len(problem.shape) != rank + 2 or rank > 3 or len(channels) != 1:
+        raise Absent("no such axes")
+
+    def tensor(array: Any) -> Any:
+        bits = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16) if problem.type == "bf16" else None
+        # Channels are the second axis wherever they lie.
+        return (torch.from_numpy(array) if bits is None else bits).movedim(channels[0], 1)
+
+    def array(made: Any) -> Any:
+        made = made.movedim(1, channels[0])
+        return made.view(torch.int16).numpy().view(x.dtype) if problem.type == "bf16" else made.numpy()
+
+    size, stride, padding, dilation, outputs = (
+        [get(axis) for axis in problem.axes]
+        for get in (
+            lambda axis: axis.window,
+            lambda axis: axis.stride,
+            lambda axis: axis.padding[0],
+            lambda axis: axis.dilation,
+            lambda axis: axis.outputs,
+        )
+    )
+    pool = torch.nn.functional
+    average = getattr(pool, f"avg_pool{rank}d")
+    options: dict[str, Any] = {"count_include_pad": problem.divisor == "window"}
+    functions: dict[str, Callable[[Any], Any]] = {
+        "max": lambda a: getattr(pool, f"max_pool{rank}d")(
+            a, size, stride, padding, dilation, return_indices=problem.indices
+        ),
+        "avg": lambda a: average(a, size, stride, padding, **options),
+        "sum": lambda a: average(a, size, stride, padding) * problem.taps,
+        "lp": lambda a: (average(a.abs() ** problem.p, size, stride, padding) * problem.taps) ** (1 / problem.p),
+    }
+    function = functions[problem.reducer]
+    if adaptive:
+        name = f"adaptive_{problem.reducer}_pool{rank}d"
+        function = lambda a: getattr(pool, name)(a, outputs)  # noqa: E731
+    a = tensor(x)
+    if forward:
+
+        def run() -> Any:
+            with torch.inference_mode():
+                made = function(a)
+            return array(made[0] if problem.indices else made)
+
+        return run
+    a.requires_grad_()
+    y, gy = function(a), tensor(other)
+    return lambda: array(torch.autograd.grad(y, a, gy, retain_graph=True)[0])
+
+
+PREPARE = {"jax": prepare_jax, "onnxruntime": prepare_onnxruntime, "scipy": prepare_scipy, "torch": prepare_torch}
 
 
 def make_ready(name: str, problem: Problem, threads: int) -> Callable[[], Any]:
