@@ -57,10 +57,13 @@ std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type t
   result->shape = plan.geometry.kept_shape;
   for (Axis& axis : result->geometry.axes) axis = axis.transpose();
   result->geometry.kept_shape = result->geometry.output_shape = plan.shape;
-  const std::int64_t parts = role == Role::value ? 1 : 2;
-  result->algorithm = choose(
-      result->geometry, result->shape,
-      {.bytes = parts * bytes_of(result->lane_type), .cell_bytes = bytes_of(type), .weighs = role != Role::value});
+  const bool sums = role == Role::value;
+  result->algorithm = choose(result->geometry, result->shape,
+                             {.bytes = (sums ? 1 : 2) * bytes_of(result->lane_type),
+                              .cell_bytes = bytes_of(type),
+                              .weighs = !sums,
+                              .alike = sums,
+                              .by_planes = sums && type == result->lane_type && type == plan.type});
   return result;
 }
 
@@ -201,9 +204,12 @@ Cotangent::Cotangent(ImplPtr forward, bool may_be_tame) : forward_(std::move(for
       sums->pooling.reducer = Reducer::avg;
       sums->count = plan.count;
     }
+    prepare_planes(*sums);
     transposed_ = sums;
   } else {
-    transposed_ = transposed(plan, Role::value, lane_of(plan.output_type));
+    auto sums = transposed(plan, Role::value, lane_of(plan.output_type));
+    prepare_planes(*sums);
+    transposed_ = sums;
     scratch_ = rounded(outputs_ * bytes_of(transposed_->type));
     for (const Axis& axis : plan.geometry.axes) {
       std::vector<double> counts;
