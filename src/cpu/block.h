@@ -42,6 +42,23 @@ inline std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_
   return {std::min(from, to), to};
 }
 
+/// Outputs [begin, end) of a regular axis, over the cells that they reach, the first of which is `from`.
+inline Axis part_of(const Axis& axis, std::int64_t begin, std::int64_t end, std::int64_t& from) {
+  const auto [first, to] = reach(axis, begin, end);
+  Axis part = axis;
+  part.n = to - first;
+  part.low += first - begin * axis.stride;
+  part.out = end - begin;
+  from = first;
+  return part;
+}
+
+/// How many outputs of an axis a part should have at least, so that little is repeated by the next.
+inline std::int64_t least_part(const Axis& axis) {
+  constexpr std::int64_t least = 4;  // for each that its neighbours repeat
+  return least * std::max<std::int64_t>(1, std::min((axis.size - 1) * axis.dilation / axis.stride, axis.out));
+}
+
 /// Whether windows are few whole rows that no other window shares. Lines must be short for that: memory is fast in its
 /// own order only.
 inline bool folds(const Axis& axis, std::int64_t line_bytes) {

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "cpu/block.h"
 #include "cpu/machine.h"
+#include "cpu/slices.h"
 #include "cpu/volumes.h"
 #include "cpu/woven.h"
 #include "plan/apart.h"
@@ -290,17 +291,12 @@ bool each_phase(const Plan::Impl& plan, const SweepRules& rules, const Layout& l
   return use(layout, operands);
 }
 
-}  // namespace
-
-bool execute(const Plan::Impl& plan, const Operands& operands) {
-  if (element_count(operands.y.shape) == 0) return true;
-  const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
-  const Layout layout = make_layout(plan, operands.x, operands.y, beside);
+// All of a layout, written past the caches or not, on this thread alone or on several.
+bool run_whole(const Plan::Impl& plan, const Layout& layout, const Operands& operands, bool stream, bool alone) {
   const Numbering numbering(plan, layout);
-  const bool stream = plan.algorithm.past_caches || plan.bytes > last_level_cache() / 8 * 7;
   const PlaneWay form = way_of_form(plan, layout, stream);
   if (form != PlaneWay::none &&
-      run_layout(plan, plan.algorithm, layout, operands, &numbering, plan.algorithm.tile, stream, false, form))
+      run_layout(plan, plan.algorithm, layout, operands, &numbering, plan.algorithm.tile, stream, alone, form))
     return true;
   const PoolPlanes pool_planes = [&](const Plan::Impl& planes, const Layout& part, const Operands& parts) {
     const auto run = [&](PlaneWay way) {
@@ -309,12 +305,11 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
     const PlaneWay way = way_of_form(planes, part, false);
     return (way != PlaneWay::none && run(way)) || run(PlaneWay::none);
   };
-  const bool alone = plan.bytes < serial_bytes;
   if (pool_volumes(plan, layout, operands, numbering, stream, alone, pool_planes)) return true;
   const Woven woven(plan, layout, operands, numbering, stream);
   if (!woven.applies())
     return each_phase(plan, plan.algorithm, layout, operands, [&](const Layout& part, const Operands& parts) {
-      return run_layout(plan, plan.algorithm, part, parts, &numbering, plan.algorithm.tile, stream, false);
+      return run_layout(plan, plan.algorithm, part, parts, &numbering, plan.algorithm.tile, stream, alone);
     });
   SweepRules rules = plan.algorithm;
   rules.along_lines = rules.plain_lines = false;
@@ -328,6 +323,28 @@ bool execute(const Plan::Impl& plan, const Operands& operands) {
       });
   });
   return true;
+}
+
+}  // namespace
+
+bool execute(const Plan::Impl& plan, const Operands& operands) {
+  if (element_count(operands.y.shape) == 0) return true;
+  const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
+  const Layout layout = make_layout(plan, operands.x, operands.y, beside);
+  const bool stream = plan.algorithm.past_caches || plan.bytes > last_level_cache() / 8 * 7;
+  const bool alone = plan.bytes < serial_bytes;
+  if (plan.sums) {
+    // Slices come into the cache, wherever they are read from.
+    const PoolPlanes pool = [](const Plan::Impl& sums, const Layout& part, const Operands& parts) {
+      const bool done = run_whole(sums, part, parts, false, true);
+      Scratch::of_this_thread().trim();
+      return done;
+    };
+    if (pool_slices(plan, layout, operands, stream, alone, pool)) return true;
+  }
+  const bool done = run_whole(plan, layout, operands, stream, alone);
+  if (alone) Scratch::of_this_thread().trim();
+  return done;
 }
 
 }  // namespace cenote::cpu

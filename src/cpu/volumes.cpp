@@ -16,25 +16,8 @@ constexpr std::int64_t most_waiting = 4 * waiting_bytes;  // where single rows a
 constexpr std::int64_t behind = 64;                       // bytes that kernels may read and write behind what there is
 constexpr std::int64_t most_joined = most_numbered;       // lanes that are joined at a time
 constexpr std::int64_t staged = most_joined + 64;         // lanes from part to part of their states
-constexpr std::int64_t least_parts = 4;                   // outputs of a part for each that its neighbours repeat
 
 std::int64_t bytes_of(Type type) { return static_cast<std::int64_t>(size_of(type)); }
-
-// Outputs [begin, end) of a regular axis, over the cells that they reach, the first of which is `from`.
-Axis part_of(const Axis& axis, std::int64_t begin, std::int64_t end, std::int64_t& from) {
-  const auto [first, to] = reach(axis, begin, end);
-  Axis part = axis;
-  part.n = to - first;
-  part.low += first - begin * axis.stride;
-  part.out = end - begin;
-  from = first;
-  return part;
-}
-
-// How many outputs of an axis a part should have at least, so that little is repeated by the next.
-std::int64_t least_part(const Axis& axis) {
-  return least_parts * std::max<std::int64_t>(1, std::min((axis.size - 1) * axis.dilation / axis.stride, axis.out));
-}
 
 class Volumes {
  public:

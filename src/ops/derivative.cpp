@@ -10,6 +10,7 @@
 #include "core/reject.h"
 #include "cpu/execute.h"
 #include "cpu/route.h"
+#include "cpu/slices.h"
 #include "ops/arrays.h"
 #include "ops/tame_cotangent.h"
 
@@ -47,6 +48,7 @@ std::shared_ptr<Plan::Impl> with_role(const Plan::Impl& plan, Role role, int par
 std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type type) {
   auto result = std::make_shared<Plan::Impl>(plan);
   result->role = role;
+  result->sums.reset();
   if (role == Role::value) result->pooling.reducer = Reducer::sum;
   result->index_type.reset();
   result->divides_late = false;
@@ -240,8 +242,9 @@ void Cotangent::run_saved(const View& offsets, const View& gy, const MutableView
 void Cotangent::run_linear(const View& gy, const MutableView& gx, std::byte* scratch) const {
   View source = gy;
   if (forward_->traits.counts != Counts::none && !forward_->count) {
-    divide(gy, scratch, nullptr);
-    source = View(scratch, transposed_->type, gy.shape);
+    const MutableView quotients(scratch, transposed_->type, gy.shape);
+    if (!cpu::divide_outputs(*forward_, gx, gy, quotients)) divide(gy, scratch, nullptr);
+    source = quotients;
   }
   bool sweeps = true;  // windows one step apart are those of a pooling
   for (const Axis& axis : forward_->geometry.axes) sweeps = sweeps && axis.stride == 1 && axis.out != 1;

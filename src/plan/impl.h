@@ -27,11 +27,15 @@ struct Plan::Impl {
   /// What `lower` of the reducer is given: the same everywhere, or (nullopt) computed from the geometry.
   std::optional<double> count;
   bool divides_late = false;  // in f64, after the kernels have summed
+  bool in_doubles = false;    // where they have to be, since f32 does not hold sums or divisors
   std::int64_t bytes = 0;
   Algorithm algorithm;
   /// Of volumes that are made plane by plane: how planes are pooled where that is not enough, or to be done again. Sums
   /// are divided once, and whoever follows winners needs those too.
   std::shared_ptr<const Impl> planes;
+  /// Averages whose outputs are divided by different numbers, or whose cells are integers: the same as sums, of a type
+  /// that holds them. Those are made a slice at a time, and divided in the cache.
+  std::shared_ptr<const Impl> sums;
 };
 
 /// Prepares `plan` for being made plane by plane, if it may be.

@@ -162,6 +162,63 @@ std::int64_t total_bytes(const Plan::Impl& plan) {
   return bytes.value();
 }
 
+// The most that a window's cells can add up to, of so many bits each.
+double largest_sum(const Plan::Impl& plan, int bits) {
+  double cells = 1;
+  for (const Axis& axis : plan.geometry.axes)
+    cells *= static_cast<double>(axis.adaptive ? axis.n / axis.out + 2 : real_cells(axis));
+  return std::ldexp(cells, bits);
+}
+
+// The narrowest type that holds the sums of integers, or the one of 64 bits.
+Type exact_type(const Plan::Impl& plan) {
+  const int bits = 8 * static_cast<int>(size_of(plan.type));
+  const bool is_signed =
+      plan.type == Type::i8 || plan.type == Type::i16 || plan.type == Type::i32 || plan.type == Type::i64;
+  const auto holds = [&](int width) { return width > bits && largest_sum(plan, bits) <= std::ldexp(1.0, width); };
+  if (holds(16)) return is_signed ? Type::i16 : Type::u16;
+  if (holds(32)) return is_signed ? Type::i32 : Type::u32;
+  return is_signed ? Type::i64 : Type::u64;
+}
+
+States states_of(const Plan::Impl& plan) {
+  const bool alike = plan.count.has_value() && !plan.divides_late, places = plan.pooling.indices.has_value();
+  // Of numbers beside values there is a kernel for lanes of four bytes and more.
+  const bool joins = places              ? size_of(plan.lane_type) >= 4
+                     : plan.traits.picks ? true
+                                         : !plan.traits.weighs && plan.type == plan.lane_type;
+  return {.bytes = (places ? 2 : plan.traits.parts) * static_cast<std::int64_t>(size_of(plan.lane_type)),
+          .cell_bytes = static_cast<std::int64_t>(size_of(plan.type)),
+          .weighs = plan.traits.weighs,
+          .places = places,
+          .alike = alike,
+          .by_planes = alike && joins && plan.output_type == plan.type};
+}
+
+// An average that is better divided after its sums are made: as those.
+void prepare_sums(Plan::Impl& plan) {
+  if (plan.traits.counts != Counts::divisor) return;
+  const bool whole = is_integer(plan.type);
+  if (!whole && (plan.count || plan.divides_late)) return;
+  auto sums = std::make_shared<Plan::Impl>(plan);
+  sums->pooling.reducer = Reducer::sum;
+  sums->traits = traits(Reducer::sum);
+  sums->count = 0.0;
+  sums->divides_late = false;
+  if (whole) sums->type = sums->lane_type = exact_type(plan);
+  sums->output_type = sums->lane_type;
+  sums->algorithm = choose(sums->geometry, sums->shape, states_of(*sums));
+  if (whole) {
+    const double exact = 0x1p24, divisor = plan.pooling.divisor.number();
+    const bool given = plan.pooling.divisor.rule() == Divisor::Rule::number;
+    plan.in_doubles =
+        largest_sum(plan, 8 * static_cast<int>(size_of(plan.type))) > exact ||
+        (given ? static_cast<double>(static_cast<float>(divisor)) != divisor || divisor < 1 || divisor > exact
+               : plan.count.value_or(1) > exact);
+  }
+  plan.sums = std::move(sums);
+}
+
 }  // namespace
 
 void prepare_planes(Plan::Impl& plan) {
@@ -197,20 +254,9 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   plan->count = shared_count(*plan);
   plan->divides_late = divides_late(*plan);
   plan->bytes = total_bytes(*plan);
-  const std::int64_t parts = pooling.indices ? 2 : plan->traits.parts;
-  const bool alike = plan->count.has_value() && !plan->divides_late, places = pooling.indices.has_value();
-  // Of numbers beside values there is a kernel for lanes of four bytes and more.
-  const bool joins = places               ? size_of(plan->lane_type) >= 4
-                     : plan->traits.picks ? true
-                                          : !plan->traits.weighs && type == plan->lane_type;
-  plan->algorithm = choose(plan->geometry, shape,
-                           {.bytes = parts * static_cast<std::int64_t>(size_of(plan->lane_type)),
-                            .cell_bytes = static_cast<std::int64_t>(size_of(type)),
-                            .weighs = plan->traits.weighs,
-                            .places = places,
-                            .alike = alike,
-                            .by_planes = alike && joins && plan->output_type == type});
+  plan->algorithm = choose(plan->geometry, shape, states_of(*plan));
   prepare_planes(*plan);
+  prepare_sums(*plan);
   return Plan(std::move(plan));
 }
 
@@ -223,12 +269,16 @@ const Pooling& Plan::pooling() const noexcept { return impl_->pooling; }
 const Extents& Plan::pooled() const noexcept { return impl_->geometry.pooled; }
 const std::vector<Axis>& Plan::axes() const noexcept { return impl_->geometry.axes; }
 std::int64_t Plan::bytes() const noexcept { return impl_->bytes; }
-std::int64_t Plan::scratch_bytes() const noexcept { return impl_->algorithm.scratch; }
+std::int64_t Plan::scratch_bytes() const noexcept {
+  const std::int64_t scratch = impl_->algorithm.scratch;
+  return impl_->sums ? std::max(scratch, impl_->sums->algorithm.scratch + waiting_bytes) : scratch;
+}
 
 std::string Plan::explain() const {
   const Problem problem{impl_->pooling, impl_->type, impl_->shape, Problem::Direction::forward};
+  const Algorithm& algorithm = impl_->sums ? impl_->sums->algorithm : impl_->algorithm;
   return to_string(problem) + " -> " + to_string(output_shape()) + " " + std::string(name(output_type())) + ": " +
-         impl_->algorithm.name + ", " + impl_->algorithm.reason;
+         algorithm.name + ", " + algorithm.reason + (impl_->sums ? "; sums are divided a slice at a time" : "");
 }
 
 std::string_view name(Reducer reducer) noexcept {

@@ -9,11 +9,17 @@
 namespace cenote {
 
 std::vector<Way> ways(const Plan& planned) {
-  const Algorithm& chosen = planned.impl().algorithm;
+  const auto& sums = planned.impl().sums;
+  const Algorithm& chosen = sums ? sums->algorithm : planned.impl().algorithm;
   std::vector<Way> result{{"chosen", planned}};
   const auto add = [&](const char* name, const auto& change) {
     auto impl = std::make_shared<Plan::Impl>(planned.impl());
     change(impl->algorithm);
+    if (sums) {
+      auto changed = std::make_shared<Plan::Impl>(*sums);
+      change(changed->algorithm);
+      impl->sums = std::move(changed);
+    }
     result.push_back({name, Plan(std::move(impl))});
   };
   const auto swept = [&](Sweep sweep) {
@@ -40,6 +46,11 @@ std::vector<Way> ways(const Plan& planned) {
         [](Algorithm& algorithm) { algorithm.by_planes = !algorithm.by_planes; });
   if (chosen.joins_rows && chosen.form != Form::rows_first)
     add("rows first", [](Algorithm& algorithm) { algorithm.form = Form::rows_first; });
+  if (sums) {
+    auto whole = std::make_shared<Plan::Impl>(planned.impl());
+    whole->sums.reset();
+    result.push_back({"unsliced", Plan(std::move(whole))});
+  }
   return result;
 }
 

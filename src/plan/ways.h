@@ -14,7 +14,7 @@ struct Way {
 };
 
 /// The plan as it is, "chosen", and the same with windows "swept" or "folded", planes "turned", "unturned" or "unflat",
-/// where that may be something else.
+/// where that may be something else. Of averages that are made as sums, the last is what they are else, "unsliced".
 std::vector<Way> ways(const Plan& planned);
 
 }  // namespace cenote
