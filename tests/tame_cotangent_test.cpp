@@ -2,7 +2,6 @@
 // is not tame: no one may notice.
 #include <algorithm>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,18 +12,10 @@
 #include "support/arrays.h"
 #include "support/machine.h"
 #include "support/random_derivative.h"
+#include "support/tame_problems.h"
 
 namespace cenote::test {
 namespace {
-
-struct Problem {
-  Extents shape;
-  Window window;
-};
-
-std::ostream& operator<<(std::ostream& out, const Problem& problem) {
-  return out << to_string(problem.shape) << (problem.window.channels_last ? " last" : "");
-}
 
 /// Windows with and without a border, apart and shared, that leave cells out, and along lines.
 std::vector<Problem> problems() {
@@ -48,49 +39,6 @@ std::vector<Problem> large_problems() {
       {{2, 260, 240}, {.size = {2, 2}, .stride = 2}},
       {{1, 90, 40, 20}, {.size = {2, 2}, .stride = 2, .channels_last = true}},
   };
-}
-
-struct Kind {
-  Reducer reducer;
-  double p = 2, beta = 1.5;
-  SmoothPadding pad = SmoothPadding::ignore;
-
-  Pooling pooling(const Window& window) const {
-    Pooling result{.reducer = reducer, .region = window, .beta = beta, .p = p};
-    result.pad = pad;
-    return result;
-  }
-};
-
-std::ostream& operator<<(std::ostream& out, const Kind& kind) {
-  return out << name(kind.reducer) << " p " << kind.p << " beta " << kind.beta
-             << (kind.pad == SmoothPadding::zero ? " zeros" : "");
-}
-
-constexpr Kind kinds[] = {{Reducer::lp, 1},
-                          {Reducer::lp, 2},
-                          {Reducer::lp, 3},
-                          {Reducer::lp, 4},
-                          {Reducer::smooth_max},
-                          {Reducer::smooth_max, 2, -3},
-                          {Reducer::smooth_max, 2, 1.5, SmoothPadding::zero}};
-
-constexpr Type types[] = {Type::f32, Type::f64, Type::f16, Type::bf16};
-
-void put(Array& a, std::int64_t at, double value) {
-  visit(a.type(), [&](auto element) {
-    using T = decltype(element);
-    if constexpr (std::is_same_v<T, double>)
-      a.values<T>()[static_cast<std::size_t>(at)] = value;
-    else if constexpr (std::is_same_v<Carrier<T>, double>)
-      a.values<T>()[static_cast<std::size_t>(at)] = static_cast<T>(static_cast<float>(value));
-  });
-}
-
-/// What is not tame, in all ways for one type.
-std::vector<double> wilds(Type type) {
-  if (type == Type::f32) return {inf, -inf, nan, 1e30, -1e-30, 3e4};
-  return {nan, 1e30};
 }
 
 /// A problem with what it is given.

@@ -42,17 +42,6 @@ inline std::pair<std::int64_t, std::int64_t> reach(const Axis& axis, std::int64_
   return {std::min(from, to), to};
 }
 
-/// Outputs [begin, end) of a regular axis, over the cells that they reach, the first of which is `from`.
-inline Axis part_of(const Axis& axis, std::int64_t begin, std::int64_t end, std::int64_t& from) {
-  const auto [first, to] = reach(axis, begin, end);
-  Axis part = axis;
-  part.n = to - first;
-  part.low += first - begin * axis.stride;
-  part.out = end - begin;
-  from = first;
-  return part;
-}
-
 /// How many outputs of an axis a part should have at least, so that little is repeated by the next.
 inline std::int64_t least_part(const Axis& axis) {
   constexpr std::int64_t least = 4;  // for each that its neighbours repeat

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "cpu/block.h"
 #include "cpu/machine.h"
+#include "cpu/power_sums.h"
 #include "cpu/slices.h"
 #include "cpu/volumes.h"
 #include "cpu/woven.h"
@@ -328,7 +329,7 @@ bool run_whole(const Plan::Impl& plan, const Layout& layout, const Operands& ope
 }  // namespace
 
 bool execute(const Plan::Impl& plan, const Operands& operands) {
-  if (element_count(operands.y.shape) == 0) return true;
+  if (element_count(operands.y.shape) == 0 || pool_by_sums(plan, operands)) return true;
   const View beside = plan.role == Role::cotangent ? operands.cells : View(operands.indices);
   const Layout layout = make_layout(plan, operands.x, operands.y, beside);
   const bool stream = plan.algorithm.past_caches || plan.bytes > last_level_cache() / 8 * 7;

@@ -1,4 +1,4 @@
-// What is done cell by cell for gradients that are made of plain sums.
+// What is done cell by cell, and window by window, where smooth max, lp and their derivatives are made of plain sums.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace cenote::cpu {
 /// root of that sum to the power of p - 1.
 enum class Weight { power, sign, cell, square, cube };
 
-/// Smooth max or lp as plain sums of powers. Cells and cotangents outside these bounds, but for 0, are wild: NaN stands
-/// for them, and so for all they have a part in.
+/// Smooth max or lp as plain sums of powers. Cells, and tangents or cotangents, outside these bounds, but for 0, are
+/// wild: NaN stands for them, and so for all they have a part in.
 struct TameRule {
   Type type;
   Weight weight;
@@ -25,6 +25,19 @@ struct TameRule {
 
 /// Makes the powers of cells, in lanes; whole packs are written. True if one is wild.
 bool tame_cells(const TameRule& rule, const void* x, void* powers, std::int64_t n) noexcept;
+
+/// The same beside tangents, of which the products with the slopes of their cells are made.
+void tame_tangents(const TameRule& rule, const void* x, const void* dx, void* powers, void* products,
+                   std::int64_t n) noexcept;
+/// Sums of powers become the values of windows, or with sums of products their derivatives. Whole packs are read of
+/// lanes. True if one is wild: it is NaN.
+bool value_sums(const TameRule& rule, const void* sums, void* y, std::int64_t n, bool past_caches) noexcept;
+bool divide_sums(const TameRule& rule, const void* sums, const void* products, void* dy, std::int64_t n,
+                 bool past_caches) noexcept;
+/// Adds lanes to others.
+void add_sums(Type lane, const void* more, void* sums, std::int64_t n) noexcept;
+/// Replaces elements that are NaN.
+void mend(Type type, const void* by, void* y, std::int64_t n) noexcept;
 
 /// Whether some shares are numbers, and whether some are not.
 struct Shares {

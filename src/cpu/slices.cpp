@@ -9,6 +9,7 @@
 #include "cpu/machine.h"
 #include "cpu/quotients.h"
 #include "cpu/scratch.h"
+#include "plan/portions.h"
 
 namespace cenote::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/parallel.h"
 #include "cpu/block.h"
 #include "cpu/scratch.h"
-#include "plan/choose.h"
+#include "plan/portions.h"
 
 namespace cenote::cpu {
 namespace {

@@ -13,6 +13,7 @@
 #include "cpu/slices.h"
 #include "ops/arrays.h"
 #include "ops/tame_cotangent.h"
+#include "plan/portions.h"
 
 namespace cenote {
 namespace {
@@ -35,12 +36,13 @@ std::shared_ptr<Plan::Impl> with_role(const Plan::Impl& plan, Role role, int par
   result->index_type.reset();
   result->lane_type = lane_of(plan.type);
   if (role == Role::states) result->output_type = result->lane_type;
-  result->algorithm = choose(plan.geometry, plan.shape,
-                             {.bytes = parts * bytes_of(result->lane_type),
-                              .cell_bytes = bytes_of(result->type),
-                              .weighs = true,
-                              .by_planes = role == Role::follower && plan.type == result->lane_type});
+  const States states{.bytes = parts * bytes_of(result->lane_type),
+                      .cell_bytes = bytes_of(result->type),
+                      .weighs = true,
+                      .by_planes = role == Role::follower && plan.type == result->lane_type};
+  result->algorithm = choose(plan.geometry, plan.shape, states);
   prepare_planes(*result);
+  prepare_portions(*result, states);
   return result;
 }
 

@@ -11,8 +11,8 @@
 #include "core/parallel.h"
 #include "cpu/execute.h"
 #include "cpu/machine.h"
+#include "cpu/power_sums.h"
 #include "cpu/scratch.h"
-#include "reduce/reducers.h"
 
 namespace cenote {
 namespace {
@@ -24,16 +24,6 @@ constexpr std::int64_t slack = 128;              // bytes that whole packs may b
 std::int64_t bytes_of(Type type) { return static_cast<std::int64_t>(size_of(type)); }
 std::int64_t rounded(std::int64_t bytes) { return (bytes + slack + 63) / 64 * 64; }
 
-template <class V>
-bool lies_side_by_side(const V& view) {
-  std::int64_t step = 1;
-  for (int i = view.rank() - 1; i >= 0; --i) {
-    if (view.shape[i] != 1 && view.strides[i] != step) return false;
-    step *= view.shape[i];
-  }
-  return true;
-}
-
 // Calls body(begin, count) for pieces of [0, n): one, or as many as threads can share.
 template <class Body>
 void each_chunk(std::int64_t n, bool shared, const Body& body) {
@@ -41,40 +31,12 @@ void each_chunk(std::int64_t n, bool shared, const Body& body) {
   parallel_for((n + chunk - 1) / chunk, [&](std::int64_t i) { body(i * chunk, std::min(chunk, n - i * chunk)); });
 }
 
-// The rule by which cells are tame, if there is one. Powers of two that f32 and f64 bear: their sums, quotients and
-// sums of those are normal numbers, whatever the signs.
-std::optional<cpu::TameRule> tame_rule(const Plan::Impl& plan) {
-  const bool lp = plan.pooling.reducer == Reducer::lp, wide = plan.type == Type::f64;
-  const auto within = [](int low, int high) { return Bounds{std::ldexp(1.0, low), std::ldexp(1.0, high)}; };
-  const Bounds given = wide ? within(-500, 300) : within(-60, 40);
-  if (lp) {
-    const double p = plan.params.p;
-    if (p != 1 && p != 2 && p != 3 && p != 4) return std::nullopt;
-    const auto weight = static_cast<cpu::Weight>(static_cast<int>(cpu::Weight::sign) + static_cast<int>(p) - 1);
-    if (p > 2) {
-      // Roots are raised to powers, too.
-      const int low = (wide ? -600 : -80) / static_cast<int>(p), high = (wide ? 400 : 60) / static_cast<int>(p);
-      return cpu::TameRule{plan.type, weight, plan.params, within(low, high), given};
-    }
-    return cpu::TameRule{plan.type, weight, plan.params, wide ? within(-400, 300) : within(-50, 40), given};
-  }
-  const double beta = std::fabs(plan.params.beta);
-  if (plan.pooling.reducer != Reducer::smooth_max || !plan.params.crowded || beta > (wide ? 1e300 : 1e30))
-    return std::nullopt;
-  Params params = plan.params;
-  params.tame = true;
-  const double doublings = wide ? 300 : 40;
-  return cpu::TameRule{plan.type, cpu::Weight::power, params, {0, doublings * std::numbers::ln2 / beta}, given};
-}
-
 }  // namespace
 
 std::shared_ptr<const TameCotangent> TameCotangent::make(const Plan::Impl& forward) {
-  const auto rule = tame_rule(forward);
+  const auto rule = cpu::tame_rule(forward, Role::cotangent);
   if (!rule || element_count(forward.shape) == 0 || element_count(forward.geometry.kept_shape) == 0) return nullptr;
-  std::shared_ptr<const TameCotangent> result(new TameCotangent(forward, *rule));
-  // The counts of a large plane would be as large as it is.
-  return result->large_ && !forward.count ? nullptr : result;
+  return std::shared_ptr<const TameCotangent>(new TameCotangent(forward, *rule));
 }
 
 TameCotangent::TameCotangent(const Plan::Impl& forward, const cpu::TameRule& rule)
@@ -107,32 +69,12 @@ std::unique_ptr<const TameCotangent::Piece> TameCotangent::piece(std::int64_t pl
   };
   const ImplPtr sums = planned({.reducer = Reducer::sum, .region = forward_.pooling.region}, lane);
   const std::int64_t cells = element_count(shape), outputs = element_count(kept);
-  Cotangent weighed(planned(forward_.pooling, forward_.type), false);
+  const ImplPtr pooled = planned(forward_.pooling, forward_.type);
+  Cotangent weighed(pooled, false);
   // Powers and sums of cells, sums of windows.
   const std::int64_t own = 2 * rounded(cells * bytes_of(lane)) + rounded(outputs * bytes_of(lane));
-  const bool counts = !forward_.count && !large_;
-  return std::make_unique<const Piece>(Piece{shape, kept, cells, outputs, own + weighed.scratch(), sums,
-                                             Cotangent(sums), std::move(weighed),
-                                             counts ? count_padded(kept) : std::vector<double>()});
-}
-
-std::vector<double> TameCotangent::count_padded(const Extents& kept_shape) const {
-  const Extents& pooled = forward_.geometry.pooled;
-  std::vector<double> counts(static_cast<std::size_t>(element_count(kept_shape)));
-  for (std::size_t output = 0; output < counts.size(); ++output) {
-    std::int64_t rest = static_cast<std::int64_t>(output);
-    double real = 1, all = 1;
-    for (int i = kept_shape.size() - 1, level = pooled.size() - 1; i >= 0; --i) {
-      const std::int64_t o = rest % kept_shape[i];
-      rest /= kept_shape[i];
-      if (level < 0 || pooled[level] != i) continue;
-      const Axis& axis = forward_.geometry.axes[static_cast<std::size_t>(level--)];
-      real *= static_cast<double>(axis.span(o).count);
-      all *= static_cast<double>(axis.clipped(o));
-    }
-    counts[output] = all - real;
-  }
-  return counts;
+  return std::make_unique<const Piece>(
+      Piece{shape, kept, cells, outputs, own + weighed.scratch(), pooled, sums, Cotangent(sums), std::move(weighed)});
 }
 
 template <class A>
@@ -155,11 +97,7 @@ void TameCotangent::make(const Piece& piece, const std::byte* x, const std::byte
   });
   const MutableView windows(shares, lane, piece.kept_shape);
   cpu::execute(*piece.sums, {.x = View(powers, lane, piece.shape), .y = windows});
-  if (!piece.padded.empty()) {
-    const double zero = static_cast<double>(scalar::SmoothMax(rule_.params).tame_power(A{0}));
-    for (std::int64_t i = 0; i < piece.outputs; ++i)
-      shares[i] += static_cast<A>(zero * piece.padded[static_cast<std::size_t>(i)]);
-  }
+  cpu::add_padded(*piece.planned, rule_, shares);
   each_chunk(piece.outputs, large_, [&](std::int64_t begin, std::int64_t count) {
     const cpu::Shares found = cpu::share_sums(rule_, gy + begin * bytes, shares + begin, count);
     note(wild, found.wild);
@@ -177,7 +115,7 @@ void TameCotangent::make(const Piece& piece, const std::byte* x, const std::byte
 }
 
 bool TameCotangent::run(const View& x, const View& gy, const MutableView& gx, std::byte* scratch) const {
-  if (!lies_side_by_side(x) || !lies_side_by_side(gy) || !lies_side_by_side(gx)) return false;
+  if (!cpu::lies_side_by_side(x) || !cpu::lies_side_by_side(gy) || !cpu::lies_side_by_side(gx)) return false;
   const Piece& whole = *pieces_[0];
   const std::int64_t along = axis_ < 0 ? 1 : forward_.shape[axis_];
   const std::int64_t pieces = (along + planes_ - 1) / planes_, bytes = bytes_of(forward_.type);

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include <cenote/array.h>
 
@@ -31,14 +30,12 @@ class TameCotangent {
   struct Piece {
     Extents shape, kept_shape;
     std::int64_t cells, outputs, bytes;
-    ImplPtr sums;
-    Cotangent back, weighed;     // of the sums, and of cells that are not tame
-    std::vector<double> padded;  // how many cells of each window are padded zeros, where they count
+    ImplPtr planned, sums;
+    Cotangent back, weighed;  // of the sums, and of cells that are not tame
   };
 
   TameCotangent(const Plan::Impl& forward, const cpu::TameRule& rule);
   std::unique_ptr<const Piece> piece(std::int64_t planes) const;
-  std::vector<double> count_padded(const Extents& kept_shape) const;
   template <class A>
   void make(const Piece& piece, const std::byte* x, const std::byte* gy, std::byte* gx, std::byte* memory) const;
 

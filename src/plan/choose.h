@@ -69,6 +69,7 @@ struct Algorithm : SweepRules {
   bool joins_rows = false;    // the rows of windows may be joined first
   bool joins_planes = false;  // of volumes, planes may be pooled first, and then joined,
   bool by_planes = false;     // and are
+  bool by_sums = false;       // powers of cells are summed, a portion of the array at a time
   bool past_caches = false;   // outputs are written past the caches, even if they are few
   bool weaves() const noexcept { return weave == Weave::automatic ? small : weave == Weave::always; }
 };

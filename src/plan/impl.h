@@ -12,6 +12,8 @@
 
 namespace cenote {
 
+class Portions;
+
 struct Plan::Impl {
   Pooling pooling;
   Role role = Role::value;
@@ -36,6 +38,8 @@ struct Plan::Impl {
   /// Averages whose outputs are divided by different numbers, or whose cells are integers: the same as sums, of a type
   /// that holds them. Those are made a slice at a time, and divided in the cache.
   std::shared_ptr<const Impl> sums;
+  /// Of cells that are weighed: how powers may be summed, if they may.
+  std::shared_ptr<const Portions> portions;
 };
 
 /// Prepares `plan` for being made plane by plane, if it may be.

@@ -9,6 +9,7 @@
 #include "core/checked.h"
 #include "core/reject.h"
 #include "plan/impl.h"
+#include "plan/portions.h"
 
 namespace cenote {
 namespace {
@@ -254,9 +255,11 @@ Plan plan(const Pooling& pooling, Type type, const Extents& shape) {
   plan->count = shared_count(*plan);
   plan->divides_late = divides_late(*plan);
   plan->bytes = total_bytes(*plan);
-  plan->algorithm = choose(plan->geometry, shape, states_of(*plan));
+  const States states = states_of(*plan);
+  plan->algorithm = choose(plan->geometry, shape, states);
   prepare_planes(*plan);
   prepare_sums(*plan);
+  prepare_portions(*plan, states);
   return Plan(std::move(plan));
 }
 

@@ -44,6 +44,8 @@ std::vector<Way> ways(const Plan& planned) {
   if (chosen.joins_planes)
     add(chosen.by_planes ? "at once" : "by planes",
         [](Algorithm& algorithm) { algorithm.by_planes = !algorithm.by_planes; });
+  if (planned.impl().portions)
+    add(chosen.by_sums ? "weighed" : "by sums", [](Algorithm& algorithm) { algorithm.by_sums = !algorithm.by_sums; });
   if (chosen.joins_rows && chosen.form != Form::rows_first)
     add("rows first", [](Algorithm& algorithm) { algorithm.form = Form::rows_first; });
   if (sums) {
