@@ -1,5 +1,9 @@
 // Gradients of winners by every way that they can be sent, which must agree to the last bit on whole numbers.
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -29,19 +33,32 @@ struct Routes {
     const bool last = chance(40);
     const std::int64_t axes = between(1, 2), most = one_of<std::int64_t>({3, 5, 5, 17});
     Routes r{{.reducer = one_of<Reducer>({Reducer::max, Reducer::min})},
-             one_of<Type>({Type::f32, Type::f32, Type::f64}),
+             one_of<Type>({Type::f32, Type::f32, Type::f64, Type::bf16, Type::f16}),
              {between(1, 3)}};
+    const std::int64_t channels = one_of<std::int64_t>({1, 2, 3, 4, 5, 8, 16, 33});
+    if (chance(15)) {
+      Adaptive bins{.channels_last = last};
+      for (std::int64_t i = 0; i < axes; ++i) {
+        r.shape.push_back(between(1, 50));
+        bins.output.emplace_back(between(1, chance(10) ? 150 : 20));
+      }
+      if (last) r.shape.push_back(channels);
+      r.pooling.region = bins;
+      return r;
+    }
+    // Windows that share no cells; large ones are mostly zeros.
+    const bool apart = chance(20);
     Extents size, stride, dilation;
     std::vector<Padding::Sides> padding;
     for (std::int64_t i = 0; i < axes; ++i) {
-      const std::int64_t taps = between(1, most), apart = chance(15) ? 2 : 1;
+      const std::int64_t taps = apart ? between(6, 20) : between(1, most), step = chance(25) ? between(2, 3) : 1;
       size.push_back(taps);
-      stride.push_back(between(1, 4));
-      dilation.push_back(apart);
+      stride.push_back(apart ? (taps - 1) * step + between(1, 4) : step > 1 && chance(70) ? 1 : between(1, 4));
+      dilation.push_back(step);
       padding.emplace_back(between(0, (taps - 1) / 2), between(0, (taps - 1) / 2));
-      r.shape.push_back(between((taps - 1) * apart + 1, axes == 1 ? 300 : 50));
+      r.shape.push_back(between((taps - 1) * step + 1, axes == 1 ? 300 : 60));
     }
-    if (last) r.shape.push_back(one_of<std::int64_t>({2, 8, 16, 33}));
+    if (last) r.shape.push_back(channels);
     r.pooling.region = Window{
         .size = size, .stride = stride, .dilation = dilation, .padding = Padding(padding), .channels_last = last};
     return r;
@@ -84,6 +101,51 @@ TEST(WaysToTheWinner, AgreeOnWholeNumbers) {
       }
   });
   for (const int count : taken) EXPECT_GT(count, test_scale() < 1 ? 0 : 40);
+}
+
+// What lies around gx must stay as it is, and so must the order of nothing: -0 becomes 0, and NaN and infinity arrive.
+TEST(WaysToTheWinner, WriteZerosPastTheCaches) {
+  for (const Type type : {Type::f32, Type::bf16})
+    for (const bool last : {false, true}) {
+      const std::int64_t side = type == Type::f32 ? 2100 : 2970, channels = last ? 4 : 1;
+      const Extents shape = last ? Extents{1, side / 2, side / 2, channels} : Extents{1, side / 2, side * 2};
+      const Pooling pooling{.reducer = Reducer::max,
+                            .region = Window{.size = {17, 19}, .stride = {20, 19}, .channels_last = last},
+                            .indices = IndexKind::offset};
+      const Plan winners = plan(pooling, type, shape);
+      Array offsets(*winners.index_type(), winners.output_shape()), gy(type, winners.output_shape());
+      std::vector<double> expected(static_cast<std::size_t>(element_count(shape)), 0);
+      const std::int64_t columns = shape[2], across = winners.output_shape()[2];
+      visit(type, [&]<class T>(T) {
+        if constexpr (!std::is_integral_v<T>)
+          for (std::int64_t i = 0; i < gy.size(); ++i) {
+            const std::int64_t tap = i * 7 % 323, channel = i % channels, o = i / channels;
+            const std::int64_t row = o / across * 20 + tap / 19, column = o % across * 19 + tap % 19;
+            const float value = i % 5 == 0 ? -0.f : i % 7 == 0 ? std::numeric_limits<float>::infinity() : 3.f;
+            offsets.values<std::uint16_t>()[static_cast<std::size_t>(i)] = static_cast<std::uint16_t>(tap);
+            gy.values<T>()[static_cast<std::size_t>(i)] = static_cast<T>(value);
+            expected[static_cast<std::size_t>((row * columns + column) * channels + channel)] += value;
+          }
+      });
+      for (const std::int64_t before : {last ? 0 : 5}) {
+        const Machine machine(targets_under_test().front(), 3);
+        Array memory(type, {element_count(shape) + 8});
+        const auto bytes = static_cast<std::int64_t>(size_of(type));
+        const auto fill = std::byte{0x41};
+        std::memset(memory.data(), static_cast<int>(fill), static_cast<std::size_t>(memory.size() * bytes));
+        auto* const begin = static_cast<std::byte*>(memory.data()) + before * bytes;
+        const MutableView gx(begin, type, shape);
+        ASSERT_TRUE(cpu::send(winners.impl(), offsets, gy, gx, Sending::together));
+        const std::vector<double> all = numbers(memory);
+        const auto from = all.begin() + before, to = from + element_count(shape);
+        EXPECT_TRUE(std::equal(from, to, expected.begin())) << name(type) << ", channels last " << last;
+        EXPECT_TRUE(std::none_of(from, to, [](double x) { return x == 0 && std::signbit(x); }));
+        for (std::int64_t i = 0; i < memory.size(); ++i)
+          if (i < before || i >= before + element_count(shape))
+            for (std::int64_t b = 0; b < bytes; ++b)
+              ASSERT_EQ(static_cast<std::byte*>(memory.data())[i * bytes + b], fill);
+      }
+    }
 }
 
 }  // namespace

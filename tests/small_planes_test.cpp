@@ -1,6 +1,7 @@
 // Gradients of small planes, of windows that cover them, and of windows far apart, held against plain loops.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -149,6 +150,45 @@ TEST(SmallPlaneGradients, OfWinnersGoToThem) {
       EXPECT_EQ(numbers(gx), expected) << planned.explain() << " on " << target;
     });
   }
+}
+
+// Channels side by side, fewer than fill a pack or a few more, are pooled as if each were alone.
+TEST(GradientsOfFewChannels, AreThoseOfEachChannel) {
+  std::uint64_t number = 1;
+  for (const std::int64_t channels : {2, 3, 4, 5, 7, 8, 13, 15, 17})
+    for (const std::int64_t size : {1, 2, 3, 5})
+      for (const std::int64_t stride : {1, 2, 3, 4, 7, 16})
+        for (const bool routed : {false, true}) {
+          const Type type = std::array{Type::f32, Type::bf16, Type::f64, Type::f32, Type::f16}[++number % 5];
+          const std::int64_t rows = 7 + static_cast<std::int64_t>(number % 6),
+                             columns = 11 + static_cast<std::int64_t>(number % 37);
+          Window window{.size = {size, size}, .stride = {stride, stride}};
+          window.padding = Padding(static_cast<std::int64_t>(number % 2) * (size / 2));
+          Pooling pooling{.reducer = routed ? Reducer::max : Reducer::sum, .region = window};
+          const Plan alone = plan(pooling, type, {2, channels, rows, columns});
+          window.channels_last = true;
+          pooling.region = window;
+          const Plan beside = plan(pooling, type, {2, rows, columns, channels});
+          const Array x = drawn({2, rows, columns, channels}, type, Data::few, number);
+          const Array gy = drawn(beside.output_shape(), type, Data::few, number + 1);
+          const auto turned = [&](const Array& from) {
+            const Extents& shape = from.shape();
+            Array to(type, {shape[0], shape[3], shape[1], shape[2]});
+            const auto bytes = static_cast<std::int64_t>(size_of(type)), inner = shape[3], cells = shape[1] * shape[2];
+            for (std::int64_t i = 0; i < from.size(); ++i)
+              std::memcpy(static_cast<std::byte*>(to.data()) +
+                              ((i / inner / cells * inner + i % inner) * cells + i / inner % cells) * bytes,
+                          static_cast<const std::byte*>(from.data()) + i * bytes, static_cast<std::size_t>(bytes));
+            return to;
+          };
+          Array expected(type, {2, channels, rows, columns});
+          alone.vjp(turned(x), turned(gy), expected);
+          on_every_machine([&](const std::string& target) {
+            Array gx = drawn({2, rows, columns, channels}, type, Data::few, 1);
+            beside.vjp(x, gy, gx);
+            EXPECT_EQ(numbers(turned(gx)), numbers(expected)) << beside.explain() << " on " << target;
+          });
+        }
 }
 
 // Merging what a window covers must not overflow.

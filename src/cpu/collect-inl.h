@@ -11,6 +11,7 @@ namespace {
 
 using cpu::Collect;
 using cpu::Giver;
+using cpu::most_period;
 using cpu::most_phases;
 using cpu::most_windows;
 using cpu::Stage;
@@ -130,7 +131,7 @@ struct Asks {
     count = 0;
     for (std::int64_t g = 0; g < call.count; ++g)
       for (std::int64_t back = place.count; back-- > 0;) {
-        const std::int64_t output = place.window - back, tap = place.tap + back * call.axis.stride;
+        const std::int64_t output = place.window - back * call.axis.dilation, tap = place.tap + back * call.axis.stride;
         if (output < 0 || output >= call.axis.out) continue;
         const Giver& giver = call.givers[g];
         of[count++] = {reinterpret_cast<const std::byte*>(static_cast<const T*>(giver.gy) + output * call.gy_step),
@@ -171,6 +172,7 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
   const bool whole_lines = len % unit == 0 && reinterpret_cast<std::uintptr_t>(begin) % 64 == 0;
   const bool direct = std::is_same_v<T, A> && call.cell_step == len &&
                       (call.stage->stream ? Make::turn > 0 && whole_lines : requires { Make::in_place; } && len >= L);
+  const bool streams = direct && call.stage->stream;
   // Rows whose last pack does not reach into the next
   const bool out_of_turn = length * stride == len && length >= L;
   Stage& stage = *call.stage;
@@ -196,7 +198,8 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
     const std::int64_t left = (call.axis.out - place.window) * apart - place.tap;  // until the last window is behind
     const std::int64_t room = !direct ? Stage::room - stage.end : Make::turn > 0 ? Make::turn : 16 * Stage::room;
     std::int64_t n = HWY_MIN(HWY_MIN(call.end - r, left), room / len);
-    const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && call.cell_step == len && n > 0;
+    const std::int64_t first = place.window - (place.count - 1) * call.axis.dilation;
+    const bool inside = apart <= kept && first >= 0 && call.cell_step == len && n > 0;
     if (inside) {
       const std::int64_t turns = out_of_turn ? HWY_MIN(n, apart) : n;
       for (std::int64_t q = 0; q < turns; ++q, advance(place)) {
@@ -204,8 +207,8 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
         if (asks.count < 0) asks.template find<T>(call, place);
         const std::int64_t count = out_of_turn ? (n - q + apart - 1) / apart : 1;
         A* dst = direct ? reinterpret_cast<A*>(cells) : memory + stage.end;
-        make(
-            Rows<A>{asks, count, call.gy_step, call.offset_step, dst + q * len, apart * len, 0, length, stage, direct});
+        make(Rows<A>{asks, count, call.gy_step, call.offset_step, dst + q * len, apart * len, 0, length, stage,
+                     streams});
         asks.advance(count * call.gy_step * static_cast<std::int64_t>(sizeof(T)), count * call.offset_step);
       }
       if (direct)
@@ -213,7 +216,12 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
       else
         stage.end += n * len;
     } else {
-      n = 1;
+      // Sums of a single window are the same for all of its rows.
+      std::int64_t same = 1;
+      if constexpr (requires { Make::repeats; })
+        if (Make::repeats && apart > kept && call.axis.size <= apart && out_of_turn && call.cell_step == len)
+          same = HWY_MIN(n, call.axis.size - place.tap);
+      n = HWY_MAX(same, 1);
       other.template find<T>(call, place);
       if (apart <= kept) phases[place.tap].count = -1;
       for (std::int64_t from = 0; from < length;) {
@@ -221,15 +229,15 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
         const std::int64_t to = length - from < part + L ? length : from + part;
         if (stage.end + (to - from) * stride > Stage::room) flush<T>(stage, false);
         A* dst = direct ? reinterpret_cast<A*>(cells) + from * stride : memory + stage.end;
-        make(Rows<A>{other, 1, 0, 0, dst, 0, from, to, stage, direct});
-        if (!direct) stage.end += HWY_MIN(to * stride, len) - from * stride;
+        make(Rows<A>{other, n, 0, 0, dst, len, from, to, stage, streams});
+        if (!direct) stage.end += n * (HWY_MIN(to * stride, len) - from * stride);
         from = to;
       }
-      if (direct) stage.to = reinterpret_cast<std::byte*>(cells + len);
+      if (direct) stage.to = reinterpret_cast<std::byte*>(cells + n * len);
       advance(place);
     }
     r += n;
-    if (inside && out_of_turn) place = call.axis.place(r);
+    if (n > 1 && out_of_turn) place = call.axis.place(r);
   }
 }
 

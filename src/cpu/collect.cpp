@@ -57,6 +57,10 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
       }
     for (; i + L <= to; i += L) store(sum(i, AllLanes()), dst + i);
     if (i < to) store(sum(to - L, AllLanes()), dst + (to - L));
+    if (!Offsets && gy_step == 0 && !streams) {
+      for (A* copy = dst; --row > 0;) std::copy(dst + from, dst + to, (copy += dst_step) + from);
+      return;
+    }
     dst += dst_step;
     each<Count>(n, [&](std::int64_t g) CENOTE_INLINED {
       gy[g] += gy_step;
@@ -69,6 +73,7 @@ HWY_NOINLINE void add_lanes(const Rows<Lane<T>>& rows) {
 template <bool Offsets, class T>
 struct FreeLanes {
   static constexpr std::int64_t turn = 4 * Stage::room;
+  static constexpr bool in_place = true, repeats = !Offsets;
   HWY_INLINE void operator()(const Rows<Lane<T>>& rows) const {
     switch (rows.asks.count) {
       case 1: return add_lanes<1, Offsets, T>(rows);
@@ -111,11 +116,11 @@ class Line {
         length_((call.len + Stride - 1) / Stride),
         first_(call.first),
         reach_(call.reach),
-        step_(call.inner),
+        step_(call.inner * call.dilation),
         far_(!call.crossing) {
     for (std::int64_t e = 0; e < reach_; ++e)
       for (std::int64_t k = 0; k < Stride; ++k) {
-        const std::int64_t t = call.phases[k].window - first_ - e;
+        const std::int64_t t = (call.phases[k].window - first_) / call.dilation - e;
         held_[e * Stride + k] = t >= 0 && t < call.phases[k].count;
         taps_[e * Stride + k] = hn::Set(ByteTag<A>(), static_cast<std::uint8_t>(call.phases[k].tap + t * Stride));
       }
@@ -135,6 +140,8 @@ class Line {
       if (rows.asks.count == 1) return fill<1>(rows);
       if (rows.asks.count == 2) return fill<2>(rows);
       if (rows.asks.count == 4) return fill<4>(rows);
+      if constexpr (Reach == 3)
+        if (rows.asks.count == 3) return fill<3>(rows);
     }
     fill<0>(rows);
   }
@@ -152,7 +159,7 @@ class Line {
       m = place;
       const std::int64_t L = lanes<A>();
       for (std::int64_t e = 0; e < line.reach_; ++e) {
-        const std::int64_t o = m + line.first_ + e;
+        const std::int64_t o = m + line.first_ + e * line.step_;
         ranges[e] = LaneRange<T>(HWY_MIN(HWY_MAX(-o, 0), L), HWY_MIN(HWY_MAX(line.out_ - o, 0), L));
       }
     }
@@ -177,7 +184,7 @@ class Line {
     const std::int64_t L = lanes<A>(), from = rows.from, to = rows.to;
     const std::int64_t last = rows.stream ? from + (to - from - 1) / L * L : HWY_MAX(to - L, from);
     // Places whose outputs all exist
-    const std::int64_t inside = -first_, outside = out_ - first_ - reach_ + 1;
+    const std::int64_t inside = -first_, outside = out_ - first_ - (reach_ - 1) * step_;
     std::int64_t m = from;
     for (; m < inside; m = HWY_MIN(m + L, last)) {
       at_border<Count>(rows, m);
@@ -297,7 +304,7 @@ class Line {
   }
 
   std::int64_t out_, length_;
-  std::int64_t first_, reach_, step_;  // outputs that place 0 asks, and the lanes of each
+  std::int64_t first_, reach_, step_;  // outputs that place 0 asks, and lanes from each to the next
   bool far_;                           // they come from memory
   Border begin_, end_;                 // the first pack and the last
   bool held_[most_reach * Stride];     // whether a phase asks an output, and at which tap
@@ -325,8 +332,8 @@ class CrossedLine {
         crossing_(*call.crossing),
         first_(call.first * call.inner),
         out_(call.out * call.inner),
-        halo_((call.reach - 1) * call.inner),
-        inner_(call.inner) {}
+        halo_((call.reach - 1) * call.inner * call.dilation),
+        step_(call.inner * call.dilation) {}
   std::int64_t length() const { return line_.length(); }
 
   HWY_INLINE void operator()(const Rows<A>& rows) const {
@@ -364,7 +371,7 @@ class CrossedLine {
     constexpr int together = HWY_TARGET == HWY_AVX3 ? 4 : 2;
     const ByteTag<A> tag;
     const std::int64_t L = lanes<A>(), count = rows.asks.count;
-    const Bytes<A> width = hn::Set(tag, static_cast<std::uint8_t>(halo_ / inner_ + 1));
+    const Bytes<A> width = hn::Set(tag, static_cast<std::uint8_t>(halo_ / step_ + 1));
     const Ask<A>* asks = rows.asks.of;
     Bytes<A> doubt = hn::Zero(tag);
     std::int64_t gy_shift = 0, offset_shift = 0;
@@ -423,13 +430,13 @@ class CrossedLine {
     for (std::int64_t row = 0; row < rows.count; ++row)
       for (std::int64_t i = rows.from; i < rows.to; ++i) {
         A all = 0;
-        for (std::int64_t e = 0; e <= halo_; e += inner_) {
+        for (std::int64_t e = 0; e <= halo_; e += step_) {
           const std::int64_t o = i + first_ + e;
           if (o < 0 || o >= out) continue;
           A sum = 0;
           for (std::int64_t g = 0; g < rows.asks.count; ++g) {
             const Ask<A>& ask = rows.asks.of[g];
-            const auto tap = static_cast<std::uint8_t>((halo_ - e) / inner_ + hn::GetLane(ask.wanted));
+            const auto tap = static_cast<std::uint8_t>((halo_ - e) / step_ + hn::GetLane(ask.wanted));
             if (ask.offsets[row * rows.offset_step + o] == tap)
               sum += static_cast<A>(reinterpret_cast<const T*>(ask.gy)[row * rows.gy_step + o]);
           }
@@ -441,9 +448,9 @@ class CrossedLine {
 
   Line<1, 0, true, A> line_;
   const cpu::Crossing& crossing_;
-  std::int64_t first_, out_, halo_, inner_;  // lanes
-  mutable std::int64_t made_ = 0;            // lanes of the row under way,
-  mutable bool clear_ = true;                // in which no two taps meet
+  std::int64_t first_, out_, halo_, step_;  // lanes
+  mutable std::int64_t made_ = 0;           // lanes of the row under way,
+  mutable bool clear_ = true;               // in which no two taps meet
 };
 
 template <bool Offsets, class T>
@@ -455,13 +462,12 @@ void collect_lines(const Collect& call) {
     }
   if constexpr (!Offsets)
     if (call.stride > most_phases) return collect_wide<T>(call);
-  if (call.stride > 2) return collect_strided<Offsets, T>(call);
+  if (call.stride > 2 || call.inner > 1) return collect_strided<Offsets, T>(call);
   if (call.stride == 1) return collect_line<1, 0, Offsets, T>(call);
-  // A reach of 1 is that of all phases. Halves do without: every form costs time to compile.
-  if constexpr (std::is_same_v<T, Lane<T>>) {
-    if (call.reach == 1 && call.phases[0].count == call.phases[1].count) return collect_line<2, 1, Offsets, T>(call);
-    if (call.reach == 2) return collect_line<2, 2, Offsets, T>(call);
-  }
+  // A reach of 1 is that of all phases.
+  if (call.reach == 1 && call.phases[0].count == call.phases[1].count) return collect_line<2, 1, Offsets, T>(call);
+  if (call.reach == 2) return collect_line<2, 2, Offsets, T>(call);
+  if (call.reach == 3) return collect_line<2, 3, Offsets, T>(call);
   collect_line<2, 0, Offsets, T>(call);
 }
 
@@ -470,7 +476,7 @@ cpu::Collecting functions_of(bool lines, bool offsets) {
   const auto rows = lines     ? offsets ? collect_lines<true, T> : collect_lines<false, T>
                         : offsets ? collect_lanes<true, T>
                               : collect_lanes<false, T>;
-  return {rows, [](Stage& stage) { flush<T>(stage, true); }};
+  return {rows, [](Stage& stage) { flush<T>(stage, true); }, lanes<Lane<T>>()};
 }
 
 }  // namespace

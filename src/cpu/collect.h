@@ -13,6 +13,7 @@ constexpr std::int64_t most_windows = 16;   // that hold one cell: more are sent
 constexpr std::int64_t most_on_lines = 12;  // on lines, and of sums, fewer
 constexpr std::int64_t most_crossed = 18;   // steps of a line that is crossed, see below
 constexpr std::int64_t most_phases = 16;    // larger strides leave most cells alone
+constexpr std::int64_t most_period = 64;    // lanes from window to window, where a few channels lie in one line
 
 /// Outputs whose windows may hold the cells under way; where one cell of a window gets it all, with the offsets that
 /// name it.
@@ -48,7 +49,7 @@ struct Crossing {
 struct Collect {
   const Giver* givers;  // of the levels outside
   std::int64_t count;   //
-  // The level whose cells are rows
+  // The level whose cells are rows; of axes that are dilated, here and below, windows lie one cell apart.
   Axis axis;
   std::int64_t begin, end;
   std::int64_t gy_step, offset_step, cell_step, scale;
@@ -57,8 +58,9 @@ struct Collect {
   std::int64_t len;
   const Axis::Place* phases;       // lines only: the places of the first cells, as many as the stride
   std::int64_t size, stride, out;  //
-  std::int64_t first, reach;       // and the outputs that these cells ask
-  const void* gy_end;              // of the whole array; where it goes on behind a row, so do offsets
+  // And the outputs that these cells ask, so far apart
+  std::int64_t first, reach, dilation;
+  const void* gy_end;  // of the whole array; where it goes on behind a row, so do offsets
   // Lines of windows one cell apart may be crossed: rows are joined before the taps along them are told apart.
   std::int64_t inner;  // lanes of one cell of the line
   Crossing* crossing;  // or null
@@ -69,6 +71,7 @@ struct Collect {
 struct Collecting {
   void (*rows)(const Collect&);
   void (*flush)(Stage&);  // what is left, at the end
+  std::int64_t pack;      // lanes
 };
 Collecting collecting(Type type, bool lines, bool offsets) noexcept;
 

@@ -41,6 +41,16 @@ bool crosses(const Router& router, const View& offsets) {
          level.output_step == inner && level.offset_step == inner && level.cell_step == inner;
 }
 
+// Whether a row of cells, each a few channels, is better made as one line: channels alone would leave packs empty.
+bool is_narrow(const Router& router, const View& offsets, Type type) {
+  const std::size_t last = router.depth() - 1;
+  const RouteAxis &level = router.level(last), &lanes = router.lanes();
+  const std::int64_t inner = lanes.outputs, stride = router.axis(last).stride;
+  return inner > 1 && router.axis(last).dilation == 1 && inner < collecting(type, true, true).pack &&
+         stride <= most_phases && stride * inner <= most_period && level.output_step == inner &&
+         level.cell_step == inner && (level.offset_step == inner || !offsets.data);
+}
+
 }  // namespace
 
 bool Collector::applies(const Router& router, const View& offsets, const View& gy, const MutableView& gx) {
@@ -48,7 +58,8 @@ bool Collector::applies(const Router& router, const View& offsets, const View& g
   std::int64_t windows = 1;
   for (std::size_t l = 0; l < router.depth(); ++l) {
     const Axis& axis = router.axis(l);
-    if (axis.adaptive || axis.dilation > 1) return false;
+    // Neighbouring cells of a dilated axis ask neighbouring windows only where those lie one cell apart.
+    if (axis.adaptive || (axis.dilation > 1 && (axis.stride > 1 || axis.dilation > axis.n / axis.size))) return false;
     windows *= std::min(most_windows + 1, (axis.size - 1) / axis.stride + 1);
   }
   const std::size_t last = router.depth() - 1;
@@ -66,7 +77,7 @@ Collector::Collector(const Router& router, const View& offsets, const View& gy, 
       offsets_(offsets),
       gy_(gy),
       gx_(gx),
-      lines_(router.lanes().outputs == 1 || crosses(router, offsets)),
+      lines_(router.lanes().outputs == 1 || crosses(router, offsets) || is_narrow(router, offsets, gx.type)),
       crosses_(crosses(router, offsets)),
       divisor_(divisor) {
   const std::size_t last = router.depth() - 1;
@@ -74,9 +85,10 @@ Collector::Collector(const Router& router, const View& offsets, const View& gy, 
   for (std::int64_t cell = 0; lines_ && cell < std::min(axis.stride, most_phases); ++cell) {
     const Axis::Place place = phases_[static_cast<std::size_t>(cell)] = axis.place(cell);
     if (place.count == 0) continue;
-    const std::int64_t first = place.window - place.count + 1, stop = std::max(first_ + reach_, place.window + 1);
+    const std::int64_t first = place.window - (place.count - 1) * axis.dilation;
+    const std::int64_t stop = std::max(first_ + reach_, place.window + 1);
     first_ = reach_ == 0 ? first : std::min(first_, first);
-    reach_ = (reach_ == 0 ? place.window + 1 : stop) - first_;
+    reach_ = axis.dilation > 1 ? place.count : (reach_ == 0 ? place.window + 1 : stop) - first_;
   }
   row_ = (lines_ ? axis.n : 1) * router.lanes().outputs;
   depth_ = lines_ ? last : last + 1;
@@ -106,11 +118,11 @@ class Collector::Rows {
         gy_end_(end_of(all.gy_, all.offsets_)) {
     if (!all.crosses_) return;
     // Packs may be read past the last lane.
+    const Axis& line = all.router_.axis(all.router_.depth() - 1);
     const std::int64_t inner = all.router_.lanes().outputs, first = all.first_ * inner, pack = 16;
-    const std::int64_t out = all.router_.axis(all.router_.depth() - 1).out * inner;
+    const std::int64_t out = line.out * inner, halo = (all.reach_ - 1) * line.dilation * inner;
     crossing_.lead = std::max<std::int64_t>(0, -first);
-    crossing_.pitch =
-        crossing_.lead + std::max(out, all.row_ + first + (all.reach_ - 1) * inner) / pack * pack + 2 * pack;
+    crossing_.pitch = crossing_.lead + std::max(out, all.row_ + first + halo) / pack * pack + 2 * pack;
     const std::int64_t count =
         crossing_.pitch * std::max<std::int64_t>(1, Stage::room / std::max<std::int64_t>(1, all.row_));
     crossing_.sums = Scratch::of_this_thread().take(count * (all.gx_.type == Type::f64 ? 8 : 4));
@@ -143,6 +155,7 @@ class Collector::Rows {
                        line.out,
                        all_.first_,
                        all_.reach_,
+                       line.dilation,
                        gy_end_,
                        all_.router_.lanes().outputs,
                        all_.crosses_ ? &crossing_ : nullptr,
@@ -183,7 +196,8 @@ class Collector::Rows {
       for (std::int64_t g = 0; g < from.count; ++g) {
         const Giver& giver = from.givers[static_cast<std::size_t>(g)];
         for (std::int64_t back = place.count; back-- > 0;) {
-          const std::int64_t output = place.window - back, tap = place.tap + back * level.axis.stride;
+          const std::int64_t output = place.window - back * level.axis.dilation,
+                             tap = place.tap + back * level.axis.stride;
           if (output < 0 || output >= level.axis.out) continue;
           to.givers[static_cast<std::size_t>(to.count++)] = {
               static_cast<const std::byte*>(giver.gy) + output * level.steps.output_step * bytes_,

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "core/copy.h"
 #include "core/parallel.h"
@@ -20,13 +23,18 @@ namespace cenote::cpu {
 namespace {
 
 constexpr std::int64_t block_bytes = 256 << 10;  // sums of one block: a part of L2
+// Taps of windows that share no cell from which they are zeros first, past the caches too: of 51 MB, lines of k128 took
+// 1.9 ms and 1.6 by sums, those of k512 1.2 and 1.5. Halves need no sums in f32 then: k32 took 2.5 ms and 3.3.
+constexpr std::int64_t least_apart_taps = 256, least_apart_halves = 32;
+// Zeros of more bytes than this part of the caches are written past them: 25 MB of 32 took 0.30 ms and 0.46.
+constexpr std::int64_t part_of_zeros = 2;
 
-/// Cells of one block, summed in the lane type A.
-template <class A>
+/// Cells of one block of type T, summed in the lane type A.
+template <class A, class T>
 class Sums {
  public:
-  Sums(const Router& router, const Plan::Impl& plan, const View& offsets, const View& gy, const MutableView& gx)
-      : router_(router), plan_(plan), offsets_(offsets), gy_(gy), gx_(gx) {
+  Sums(const Router& router, const View& offsets, const View& gy, const MutableView& gx)
+      : router_(router), offsets_(offsets), gy_(gy), gx_(gx) {
     std::int64_t step = router.lanes().outputs;
     for (std::size_t l = router.depth(); l-- > 0; step *= router.axis(l).n) steps_[l] = step;
     row_ = step / std::max<std::int64_t>(router.axis(0).n, 1);
@@ -46,11 +54,14 @@ class Sums {
     const std::int64_t numbers = std::int64_t{1} << (8 * std::min<std::size_t>(4, size_of(offsets.type)));
     width_ = router.depth() == 1 && along.size + along.stride <= numbers ? 0 : along.size;
     flush_ = collecting(gx.type, false, true).flush;
-    const auto bytes = static_cast<std::int64_t>(size_of(gx.type)), given = element_count(gy.shape);
-    stream_ = element_count(gx.shape) * bytes + given * (bytes + static_cast<std::int64_t>(size_of(offsets.type))) >
-              last_level_cache();
+    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t all = element_count(gx.shape) * bytes, given = element_count(gy.shape);
+    stream_ = all + given * (bytes + static_cast<std::int64_t>(size_of(offsets.type))) > last_level_cache();
     dense_ = router.lanes().outputs == 1 || router.lanes().cell_step == 1;
     for (std::size_t l = 0; l < router.depth(); ++l) dense_ = dense_ && router.level(l).cell_step == steps_[l];
+    const bool apart = router.apart(is_half(gx.type) ? least_apart_halves : least_apart_taps);
+    in_place_ = dense_ && (apart || (!stream_ && std::is_same_v<A, T>));
+    if (apart) stream_ = all > last_level_cache() / part_of_zeros;
     // Where windows lie like cells, one after the other, all rows of a plane are one.
     const Axis& outer = router.axis(0);
     merged_ = runs_.along && tabled_ && router.lanes().outputs == 1 && router.depth() == 2 && router.full(0) &&
@@ -67,43 +78,21 @@ class Sums {
   void block(std::int64_t slice, std::int64_t number) const {
     const std::int64_t begin = number * length_, end = std::min(router_.axis(0).n, begin + length_);
     const RouteAxis at = router_.slice(slice);
+    const std::int64_t size = (end - begin) * row_;
+    T* const cells = static_cast<T*>(gx_.data) + (at.cell_step + begin * steps_[0]);
+    if (in_place_) {
+      clear(cells, size);
+      return add_block(at, begin, end, cells);
+    }
     Scratch& scratch = Scratch::of_this_thread();
     const auto mark = scratch.mark();
-    const std::int64_t size = (end - begin) * row_;
-    // Lines of the cache are the same in sums and in gx.
-    constexpr std::int64_t unit = 64 / sizeof(A);
-    const auto bytes = static_cast<std::int64_t>(size_of(gx_.type));
-    std::byte* cells = static_cast<std::byte*>(gx_.data) + (at.cell_step + begin * steps_[0]) * bytes;
-    const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(cells) / size_of(gx_.type) % unit);
+    const std::int64_t past = before(cells);
     A* memory = reinterpret_cast<A*>(scratch.take((past + size + unit) * static_cast<std::int64_t>(sizeof(A))));
     A* sums = memory + past;
     std::fill(sums, sums + size, A{0});
-    // Outputs of the outermost level that reach these cells: those of the first and the last cell that any reaches,
-    // or of all cells where windows are dilated.
-    std::int64_t from = router_.axis(0).out, to = 0;
-    const auto include = [&](std::int64_t cell) {
-      const Axis::Span span = transposed_.span(cell);
-      if (span.count == 0) return false;
-      from = std::min(from, span.first);
-      to = std::max(to, span.first + (span.count - 1) * transposed_.step() + 1);
-      return true;
-    };
-    const bool dense = router_.axis(0).dilation == 1;
-    for (std::int64_t cell = begin; cell < end; ++cell)
-      if (include(cell) && dense) break;
-    for (std::int64_t cell = end - 1; dense && cell >= begin; --cell)
-      if (include(cell)) break;
-    visit_index_type(offsets_.type, [&]<class Offset>(Offset) {
-      if (merged_) {
-        const std::int64_t width = router_.axis(1).out, base = -begin * row_ - router_.axis(0).low * steps_[0];
-        return add_line<Offset>(Places{}, at, base, size, from * width, to * width, sums);
-      }
-      router_.rows(from, to, at, true, [&](const Places& o, const RouteAxis& row) {
-        add_row<Offset>(o, row, begin * row_, size, from, to, sums);
-      });
-    });
+    add_block(at, begin, end, sums);
     if (dense_) {
-      Stage stage{memory, 1, stream_, cells - past * bytes, past, past + size};
+      Stage stage{memory, 1, stream_, reinterpret_cast<std::byte*>(cells - past), past, past + size};
       flush_(stage);
       if (stream_) Emitter::flush();
     } else {
@@ -112,10 +101,65 @@ class Sums {
     scratch.release(mark);
   }
 
+  // Lines of the cache are the same in sums and in gx: the cells of one, and those of it that lie before a cell.
+  static constexpr std::int64_t unit = 64 / sizeof(A);
+  static std::int64_t before(const T* cells) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(cells) / sizeof(T) % unit);
+  }
+
+  void clear(T* cells, std::int64_t size) const {
+    if (!stream_) return void(std::memset(static_cast<void*>(cells), 0, static_cast<std::size_t>(size) * sizeof(T)));
+    alignas(64) static A zeros[Stage::lanes];  // read only
+    for (std::int64_t i = 0, count; i < size; i += count) {
+      const std::int64_t past = before(cells + i);
+      count = std::min(Stage::room - past, size - i);
+      Stage stage{zeros, 1, true, reinterpret_cast<std::byte*>(cells + i - past), past, past + count};
+      flush_(stage);
+    }
+    Emitter::flush();
+  }
+
+  // Outputs of the outermost level that reach these cells: those of the first and the last cell that any reaches, or of
+  // all cells where windows are dilated.
+  std::pair<std::int64_t, std::int64_t> reaching(std::int64_t begin, std::int64_t end) const {
+    const Axis& axis = router_.axis(0);
+    if (begin == 0 && end == axis.n) return {0, axis.out};
+    std::int64_t from = axis.out, to = 0;
+    const auto include = [&](std::int64_t cell) {
+      const Axis::Span span = transposed_.span(cell);
+      if (span.count == 0) return false;
+      from = std::min(from, span.first);
+      to = std::max(to, span.first + (span.count - 1) * transposed_.step() + 1);
+      return true;
+    };
+    const bool dense = axis.dilation == 1;
+    for (std::int64_t cell = begin; cell < end; ++cell)
+      if (include(cell) && dense) break;
+    for (std::int64_t cell = end - 1; dense && cell >= begin; --cell)
+      if (include(cell)) break;
+    return {from, to};
+  }
+
+  // To sums in the lane type, or to cells that are 0 and get one output at most.
+  template <class Cell>
+  void add_block(const RouteAxis& at, std::int64_t begin, std::int64_t end, Cell* sums) const {
+    const auto [from, to] = reaching(begin, end);
+    const std::int64_t size = (end - begin) * row_;
+    visit_index_type(offsets_.type, [&, from = from, to = to]<class Offset>(Offset) {
+      if (merged_) {
+        const std::int64_t width = router_.axis(1).out, base = -begin * row_ - router_.axis(0).low * steps_[0];
+        return add_line<Offset>(Places{}, at, base, size, from * width, to * width, sums);
+      }
+      router_.rows(from, to, at, true, [&](const Places& o, const RouteAxis& row) {
+        add_row<Offset>(o, row, begin * row_, size, from, to, sums);
+      });
+    });
+  }
+
   // One row of outputs; with a single level the row is the part of it that reaches the block.
-  template <class Offset>
+  template <class Offset, class Cell>
   void add_row(const Places& outer, const RouteAxis& row, std::int64_t shift, std::int64_t size, std::int64_t from,
-               std::int64_t to, A* sums) const {
+               std::int64_t to, Cell* sums) const {
     const std::size_t last = router_.depth() - 1;
     Places o = outer;
     std::int64_t base = -shift;
@@ -128,12 +172,13 @@ class Sums {
   }
 
   // Windows beside each other, of one row or of all rows of a plane.
-  template <class Offset>
+  template <class Offset, class Cell>
   void add_line(Places o, const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first,
-                std::int64_t stop, A* sums) const {
+                std::int64_t stop, Cell* sums) const {
     const std::size_t last = router_.depth() - 1;
     const RouteAxis& level = router_.level(last);
     const Axis& axis = router_.axis(last);
+    if (!runs_.along || !tabled_) return add_each<Offset>(o, row, base, size, first, stop, sums);
     const std::int64_t apart = axis.stride * steps_[last], width = axis.out;
     const std::int64_t outputs = merged_ ? router_.axis(0).out * width : width;
     const std::int64_t row_step = merged_ ? router_.level(0).offset_step : 0;
@@ -164,25 +209,47 @@ class Sums {
       } else {
         offsets += begin;
       }
-      if (runs_.along && tabled_) {
-        const std::int64_t runs = runs_.along({gy, offsets, count, width_, axis.stride, joined.data(), ends.data()});
-        const std::int64_t start = base + (begin * axis.stride - axis.low) * steps_[last];
-        for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
-          add(start + ends[r] * apart + distances_[static_cast<std::int64_t>(offsets[ends[r]])], size, joined[r], sums);
-        continue;
-      }
-      for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t runs = runs_.along({gy, offsets, count, width_, axis.stride, joined.data(), ends.data()});
+      const std::int64_t start = base + (begin * axis.stride - axis.low) * steps_[last];
+      for (std::size_t r = 0; r < static_cast<std::size_t>(runs); ++r)
+        add(start + ends[r] * apart + distances_[static_cast<std::int64_t>(offsets[ends[r]])], size, joined[r], sums);
+    }
+  }
+  // The same where neighbours hardly have one winner.
+  template <class Offset, class Cell>
+  void add_each(Places o, const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first,
+                std::int64_t stop, Cell* sums) const {
+    const std::size_t last = router_.depth() - 1;
+    const RouteAxis& level = router_.level(last);
+    const Axis& axis = router_.axis(last);
+    const bool plain = tabled_ && router_.full(last);
+    std::array<A, WinnerRuns::most> values;
+    for (std::int64_t begin = first; begin < stop; begin += WinnerRuns::most) {
+      const std::int64_t count = std::min(WinnerRuns::most, stop - begin),
+                         at = row.output_step + begin * level.output_step;
+      const bool direct = gy_.type == type_of<A>;
+      if (!direct) read(at, level.output_step, count, values.data());
+      const A* gy = direct ? static_cast<const A*>(gy_.data) + at : values.data();
+      const std::int64_t gy_step = direct ? level.output_step : 1;
+      const auto* offsets = static_cast<const Offset*>(offsets_.data) + row.offset_step + begin * level.offset_step;
+      const std::int64_t start = base + (begin * axis.stride - axis.low) * steps_[last];
+      for (std::int64_t i = 0; plain && i < count; ++i)
+        add(start + i * axis.stride * steps_[last] +
+                distances_[static_cast<std::int64_t>(offsets[i * level.offset_step])],
+            size, gy[i * gy_step], sums);
+      for (std::int64_t i = 0; !plain && i < count; ++i) {
         o[last] = begin + i;
         if (router_.empty(last, o[last])) continue;
-        add(base + router_.start(last, o[last]) * steps_[last] + far(o, offsets[i]), size, gy[i], sums);
+        add(base + router_.start(last, o[last]) * steps_[last] + far(o, offsets[i * level.offset_step]), size,
+            gy[i * gy_step], sums);
       }
     }
   }
 
   // Windows whose lanes lie beside each other.
-  template <class Offset>
+  template <class Offset, class Cell>
   void add_lanes(Places& o, const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first,
-                 std::int64_t stop, A* sums) const {
+                 std::int64_t stop, Cell* sums) const {
     const std::size_t last = router_.depth() - 1;
     const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
     if (runs_.lanes && tabled_ && lanes.outputs >= WinnerRuns::group / 2)
@@ -203,9 +270,9 @@ class Sums {
     }
   }
   // The same where neighbours often have one winner, and are sent to it together.
-  template <class Offset>
+  template <class Offset, class Cell>
   void join_lanes(const RouteAxis& row, std::int64_t base, std::int64_t size, std::int64_t first, std::int64_t stop,
-                  A* sums) const {
+                  Cell* sums) const {
     const std::size_t last = router_.depth() - 1;
     const RouteAxis &level = router_.level(last), &lanes = router_.lanes();
     const Axis& axis = router_.axis(last);
@@ -252,8 +319,13 @@ class Sums {
   }
 
   // Cells of other blocks are theirs to add.
-  static void add(std::int64_t cell, std::int64_t size, A value, A* sums) {
-    if (static_cast<std::uint64_t>(cell) < static_cast<std::uint64_t>(size)) sums[cell] += value;
+  template <class Cell>
+  static void add(std::int64_t cell, std::int64_t size, A value, Cell* sums) {
+    if (static_cast<std::uint64_t>(cell) >= static_cast<std::uint64_t>(size)) return;
+    if constexpr (std::is_same_v<Cell, A>)
+      sums[cell] += value;
+    else
+      sums[cell] = Cell(A{0} + value);
   }
   std::int64_t far(const Places& o, std::int64_t offset) const {
     return tabled_ ? distances_[offset] : router_.distance(o, offset, steps_);
@@ -295,7 +367,6 @@ class Sums {
   }
 
   const Router& router_;
-  const Plan::Impl& plan_;
   const View& offsets_;
   const View& gy_;
   const MutableView& gx_;
@@ -308,7 +379,8 @@ class Sums {
   std::int64_t width_ = 0;  // that runs are told
   bool merged_ = false;
   void (*flush_)(Stage&);
-  bool stream_, dense_;  // past the caches; blocks of gx have no gaps
+  bool stream_, dense_;  // past the caches; blocks of gx have no gaps,
+  bool in_place_;        // and are sums themselves
 };
 
 }  // namespace
@@ -380,10 +452,13 @@ bool send(const Plan::Impl& plan, const View& offsets, const View& gy, const Mut
     return true;
   }
   if (!may(Sending::together)) return false;
-  if (gx.type == Type::f64)
-    Sums<double>(router, plan, offsets, gy, gx).run();
-  else
-    Sums<float>(router, plan, offsets, gy, gx).run();
+  const Router line = router.as_line();
+  switch (gx.type) {
+    case Type::f64: Sums<double, double>(line, offsets, gy, gx).run(); break;
+    case Type::f16: Sums<float, f16>(line, offsets, gy, gx).run(); break;
+    case Type::bf16: Sums<float, bf16>(line, offsets, gy, gx).run(); break;
+    default: Sums<float, float>(line, offsets, gy, gx).run();
+  }
   return true;
 }
 

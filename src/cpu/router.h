@@ -23,6 +23,13 @@ struct RouteAxis {
   std::int64_t outputs = 1, output_step = 0, offset_step = 0, cell_step = 0;
 };
 
+/// Of numbers below 2^48: a half keeps the quotient clear of whole numbers, so that it is exact, and sooner there than
+/// a division.
+constexpr std::int64_t most_quick = std::int64_t{1} << 48;
+inline std::int64_t floor_of(std::int64_t number, double inverse) noexcept {
+  return static_cast<std::int64_t>((static_cast<double>(number) + 0.5) * inverse);
+}
+
 /// How far each offset lies from the first tap of its window: looked up, or counted where windows are large.
 class Distances {
  public:
@@ -49,8 +56,7 @@ class Distances {
   std::int64_t count(std::int64_t offset) const {
     std::int64_t sum = 0;
     for (std::size_t l = depth_; l-- > 0;) {
-      // The half keeps the quotient clear of whole numbers: it is exact, and sooner there than a division.
-      const auto rest = static_cast<std::int64_t>((static_cast<double>(offset) + 0.5) * levels_[l].inverse);
+      const std::int64_t rest = floor_of(offset, levels_[l].inverse);
       sum += (offset - rest * levels_[l].size) * levels_[l].step;
       offset = rest;
     }
@@ -93,7 +99,14 @@ class Router {
       regular = regular && !axis.adaptive;
       taps_ = regular && !__builtin_mul_overflow(taps_, axis.size, &taps_) ? taps_ : INT64_MAX;
     }
-    same_ = regular && taps_ < std::int64_t{1} << 48;
+    same_ = regular && taps_ < most_quick;
+    first_bin_.fill(most_bins);
+    for (std::size_t l = 0, bins = 0; l < depth_; ++l) {
+      const std::int64_t out = axes_[l].out;
+      if (!axes_[l].adaptive || out > static_cast<std::int64_t>(most_bins - bins)) continue;
+      first_bin_[l] = bins;
+      for (std::int64_t o = 0; o < out; ++o) bins_[bins++] = find_bin(l, o);
+    }
   }
 
   std::size_t depth() const { return depth_; }
@@ -146,25 +159,56 @@ class Router {
     return result;
   }
 
+  /// The same windows as those of one line, where each covers a plane and planes follow each other.
+  Router as_line() const {
+    Router result = *this;
+    const auto all = planes();
+    if (!all || depth() != 1 || lanes_.outputs > 1 || all->cell_step != axes_[0].n * levels_[0].cell_step)
+      return result;
+    const auto line = merged(Axis{all->outputs, 1, 1, 1, 0, 0, all->outputs}, axes_[0]);
+    if (!line) return result;
+    result.axes_[0] = *line;
+    result.levels_[0] = {all->outputs, all->output_step, all->offset_step, levels_[0].cell_step};
+    result.kept_count_ = 0;
+    result.slices_ = 1;
+    return result;
+  }
+
   /// Distances when a step along level l is steps[l]. False where they depend on the window.
   bool find_distances(const Places& steps, Distances& distances) const {
     if (same_) distances = Distances(std::span(axes_.data(), depth_), steps, taps_);
     return same_;
   }
 
+  /// Whether no cell lies in two windows, and those have so many taps.
+  bool apart(std::int64_t least_taps) const {
+    for (std::size_t l = 0; l < depth_; ++l) {
+      const Axis& axis = axes_[l];
+      if (axis.irregular() || (axis.out > 1 && axis.size - 1 > (axis.stride - 1) / axis.dilation)) return false;
+    }
+    return taps_ >= least_taps;
+  }
+
   /// The first tap of window o along level l; it may lie in the padding.
   std::int64_t start(std::size_t l, std::int64_t o) const {
-    return axes_[l].adaptive ? axes_[l].span(o).first : o * axes_[l].stride - axes_[l].low;
+    return axes_[l].adaptive ? bin(l, o).first : o * axes_[l].stride - axes_[l].low;
   }
   /// How far an offset of the window at `o` lies from that window's first tap.
   std::int64_t distance(const Places& o, std::int64_t offset, const Places& steps) const {
     std::int64_t sum = 0;
-    for (std::size_t l = depth(); l-- > 0;) {
-      const std::int64_t width = axes_[l].adaptive ? axes_[l].span(o[l]).count : axes_[l].size;
-      sum += offset % width * axes_[l].step() * steps[l];
-      offset /= width;
+    for (std::size_t l = depth(); l-- > 1;) {
+      std::int64_t width = axes_[l].size, rest;
+      if (axes_[l].adaptive) {
+        const Bin some = bin(l, o[l]);
+        width = some.width;
+        rest = offset < most_quick ? floor_of(offset, some.inverse) : offset / width;
+      } else {
+        rest = offset / width;
+      }
+      sum += (offset - rest * width) * axes_[l].step() * steps[l];
+      offset = rest;
     }
-    return sum;
+    return sum + offset * axes_[0].step() * steps[0];
   }
   /// Whether an offset names a real cell of the window at `o`.
   bool real(const Places& o, std::int64_t offset) const {
@@ -205,6 +249,20 @@ class Router {
   }
 
  private:
+  /// A window of an adaptive level. Bins take long to find, so some are kept.
+  struct Bin {
+    double inverse;  // of the width
+    std::int64_t first, width;
+  };
+  static constexpr std::size_t most_bins = 128;
+  Bin find_bin(std::size_t l, std::int64_t o) const {
+    const Axis::Span span = axes_[l].span(o);
+    return {1 / static_cast<double>(span.count), span.first, span.count};
+  }
+  Bin bin(std::size_t l, std::int64_t o) const {
+    return first_bin_[l] < most_bins ? bins_[first_bin_[l] + static_cast<std::size_t>(o)] : find_bin(l, o);
+  }
+
   // Where one window covers the last level, it and the one outside it are one: offsets count taps in that order.
   bool merge_last() {
     if (depth_ < 2) return false;
@@ -223,7 +281,9 @@ class Router {
   RouteAxis lanes_;
   std::array<bool, max_rank> full_{};  // every window has a real cell
   std::int64_t slices_ = 1, taps_ = 1;
-  bool same_ = false;  // windows are alike
+  bool same_ = false;                            // windows are alike
+  std::array<std::size_t, max_rank> first_bin_;  // of a level, or `most_bins` where none are kept
+  std::array<Bin, most_bins> bins_;              //
 };
 
 constexpr std::int64_t task_elements = 1 << 14;  // what one task should touch at least

@@ -10,7 +10,8 @@ namespace {
 
 /// A pack of cells lies in a few neighbouring windows: one load brings their outputs, and one permutation hands them
 /// out. Packs are those of memory, whatever rows begin and end in them, so that they leave at once; what is left at the
-/// end of a row waits in the stage for the next.
+/// end of a row waits in the stage for the next. A cell may be a few channels, no more than lanes of a pack: then the
+/// cells of a window are a period of lanes, and outputs lie as far apart.
 template <bool Offsets, class T>
 class StridedLine {
  public:
@@ -19,31 +20,38 @@ class StridedLine {
   explicit StridedLine(const Collect& call)
       : len_(call.len),
         stride_(call.stride),
+        inner_(call.inner),
+        period_(call.stride * call.inner),
         out_(call.out),
         reach_((call.size - 1) / call.stride + 1),
-        step_(lanes<A>() / stride_),
-        rest_(lanes<A>() % stride_),
-        span_((stride_ + lanes<A>() - 2) / stride_ + 1),
+        step_(lanes<A>() / period_),
+        rest_(lanes<A>() % period_),
+        span_((period_ + lanes<A>() - 2) / period_ + 1),
         end_(static_cast<const T*>(call.gy_end)),
         divisor_(call.stage->divisor, true) {
     const std::int64_t L = lanes<A>();
-    for (std::int64_t phase = 0; phase < stride_; ++phase) {
-      HWY_ALIGN Number windows[64 / sizeof(A)];
+    for (std::int64_t phase = 0; phase < period_; ++phase) {
+      HWY_ALIGN Number outputs[64 / sizeof(A)];
       HWY_ALIGN Number taps[64 / sizeof(A)];
       HWY_ALIGN Number first[64 / sizeof(A)];
-      for (std::int64_t i = 0, window = 0, tap = phase; i < L; ++i) {
-        windows[i] = static_cast<Number>(window);
+      // Behind the last cell of a window, the next one's first channels are those that come; else all may.
+      const std::int64_t begin = phase + inner_ > period_ - 1 ? phase % inner_ : 0;
+      for (std::int64_t i = 0, window = 0, tap = phase / inner_, channel = phase % inner_; i < L; ++i) {
+        outputs[i] = static_cast<Number>(window * inner_ + channel - begin);
         taps[i] = static_cast<Number>(tap);
         const std::int64_t highest = tap + (reach_ - 1) * stride_;
         first[i] = static_cast<Number>(highest < call.size ? highest : -1);
+        if (++channel < inner_) continue;
+        channel = 0;
         if (++tap == stride_) ++window, tap = 0;
       }
-      cells_[phase] = {hn::SetTableIndices(Tag<A>(), windows), hn::Load(Numbers(), taps), hn::Load(Numbers(), first)};
+      cells_[phase] = {hn::SetTableIndices(Tag<A>(), outputs), hn::Load(Numbers(), taps), hn::Load(Numbers(), first),
+                       begin};
     }
-    starts_[0] = {call.phases[0].window, call.phases[0].tap};
+    starts_[0] = {call.phases[0].window, call.phases[0].tap * inner_};
     for (std::int64_t i = 1; i < L; ++i) {
       starts_[i] = starts_[i - 1];
-      if (--starts_[i].phase < 0) --starts_[i].window, starts_[i].phase += stride_;
+      if (--starts_[i].phase < 0) --starts_[i].window, starts_[i].phase += period_;
     }
   }
 
@@ -58,8 +66,9 @@ class StridedLine {
  private:
   using Number = IndexLane<A>;
   using Numbers = Tag<Number>;
-  using Windows = decltype(hn::SetTableIndices(Tag<A>(), static_cast<const Number*>(nullptr)));
-  /// Of the first lane of a pack: the last window that begins at or before it, and its tap there.
+  using Outputs = decltype(hn::SetTableIndices(Tag<A>(), static_cast<const Number*>(nullptr)));
+  /// Of the first lane of a pack: the last window that begins at or before it, and how many lanes of that lie before
+  /// it.
   struct Start {
     std::int64_t window, phase;
   };
@@ -68,8 +77,10 @@ class StridedLine {
   template <int Count, int Reach>
   HWY_NOINLINE void make(const Asks<A>& asks, Stage& stage) const {
     // Copies: stores might change what they are copies of.
-    const std::int64_t L = lanes<A>(), stride = stride_, step = step_, rest = rest_, out = out_;
+    const std::int64_t L = lanes<A>(), stride = stride_, step = step_, rest = rest_, inner = inner_, period = period_;
+    const std::int64_t out = out_ * inner;
     const std::int64_t count = asks.count, reach = Reach > 0 ? Reach : reach_, held = stage.end;
+    const std::int64_t back = (reach - 1) * inner;
     const bool streams = stage.stream;
     const Divisor<A> divisor = divisor_;
     const Cells* const cells = cells_;
@@ -77,8 +88,8 @@ class StridedLine {
     const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
     Bytes<A> wanted[Count > 0 ? Count : most_windows];
     each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
-      gy[g] = reinterpret_cast<const T*>(asks.of[g].gy) - (reach - 1);
-      offsets[g] = asks.of[g].offsets - (reach - 1);
+      gy[g] = reinterpret_cast<const T*>(asks.of[g].gy) - back;
+      offsets[g] = asks.of[g].offsets - back;
       wanted[g] = asks.of[g].wanted;
     });
     const auto none = hn::Set(Numbers(), -1);
@@ -88,29 +99,30 @@ class StridedLine {
     const std::byte* begin = stage.to;
     T* dst = reinterpret_cast<T*>(stage.to);
     const auto sum = [&](const auto& ranges) CENOTE_INLINED {
-      const Windows windows = cells[at.phase].windows;
+      const Outputs outputs = cells[at.phase].outputs;
+      const std::int64_t from = at.window * inner + cells[at.phase].begin;
       Pack<A> result = number<Pack<A>>(0);
       each<Reach>(reach, [&](std::int64_t e) CENOTE_INLINED {
-        const std::int64_t first = at.window + e;
-        const auto range = ranges(first - (reach - 1));
-        const auto back = hn::Set(Numbers(), static_cast<Number>((reach - 1 - e) * stride));
-        const auto tap = e == 0 ? cells[at.phase].first : hn::Add(cells[at.phase].taps, back);
+        const std::int64_t first = from + e * inner;
+        const auto range = ranges(first - back);
+        const auto more = hn::Set(Numbers(), static_cast<Number>((reach - 1 - e) * stride));
+        const auto tap = e == 0 ? cells[at.phase].first : hn::Add(cells[at.phase].taps, more);
         Pack<A> all = number<Pack<A>>(0);
         each<Count>(count, [&](std::int64_t g) CENOTE_INLINED {
           const Pack<A> given = read(gy[g] + first, range);
           if constexpr (Offsets) {
             // Taps of other rows wrap around, or lie beyond the last.
             const auto named = numbers(hn::Sub(read_bytes<A>(offsets[g] + first, range), wanted[g]));
-            const auto theirs = hn::TableLookupLanes(hn::BitCast(Tag<A>(), named), windows);
+            const auto theirs = hn::TableLookupLanes(hn::BitCast(Tag<A>(), named), outputs);
             const auto here = hn::RebindMask(Tag<A>(), hn::Eq(hn::BitCast(Numbers(), theirs), tap));
-            const auto handed = hn::IfThenElseZero(here, hn::TableLookupLanes(given.v, windows));
+            const auto handed = hn::IfThenElseZero(here, hn::TableLookupLanes(given.v, outputs));
             result.v = Count * Reach == 1 ? handed : hn::Add(result.v, handed);
           } else {
             all = Count == 1 ? given : all + given;
           }
         });
         if constexpr (!Offsets) {
-          auto handed = hn::TableLookupLanes(all.v, windows);
+          auto handed = hn::TableLookupLanes(all.v, outputs);
           if (e == 0) handed = hn::IfThenElseZero(hn::RebindMask(Tag<A>(), hn::Gt(tap, none)), handed);
           result.v = Reach == 1 ? handed : hn::Add(result.v, handed);
         }
@@ -120,7 +132,7 @@ class StridedLine {
     const auto next = [&]() CENOTE_INLINED {
       at.phase += rest;
       at.window += step;
-      if (at.phase >= stride) at.phase -= stride, ++at.window;
+      if (at.phase >= period) at.phase -= period, ++at.window;
       dst += L;
       left -= L;
     };
@@ -132,14 +144,13 @@ class StridedLine {
     const Flags<A> old{hn::FirstN(Tag<A>(), static_cast<std::size_t>(held))};
     // Packs are read to their ends where gy goes on behind the row, and looked at as far as cells reach.
     bool goes_on = true;
-    each<Count>(count,
-                [&](std::int64_t g) CENOTE_INLINED { goes_on = goes_on && gy[g] + (reach - 1 + out + L) <= end_; });
-    const std::int64_t until = out - (goes_on ? span_ : L);
+    each<Count>(count, [&](std::int64_t g) CENOTE_INLINED { goes_on = goes_on && gy[g] + (back + out + L) <= end_; });
+    const std::int64_t until = out_ - (goes_on ? span_ : (L + 2 * inner - 2) / inner);
     bool joins = held > 0;
     for (; left > 0; next()) {
       if (HWY_LIKELY(at.window >= reach - 1 && at.window <= until && !joins && left >= L)) {
         for (; left >= L && at.window <= until; next()) {
-          if constexpr (Count > 0) __builtin_prefetch(gy[Count - 1] + at.window + ahead);
+          if constexpr (Count > 0) __builtin_prefetch(gy[Count - 1] + at.window * inner + ahead);
           write(sum(inside));
         }
         if (left == 0) break;
@@ -172,20 +183,22 @@ class StridedLine {
       return words;
   }
 
-  /// The lanes of a pack that begins at some tap: their windows, counted from that of the first lane, the taps there,
-  /// and those of the first window that may hold them, or -1 where that ends before.
+  /// The lanes of a pack that begins at some place of a window: their outputs, counted from `begin` on behind those of
+  /// the first lane's window, the taps there, and those of the first window that may hold them, or -1 where that ends
+  /// before.
   struct Cells {
-    Windows windows;
+    Outputs outputs;
     hn::Vec<Numbers> taps, first;
+    std::int64_t begin;
   };
 
-  std::int64_t len_, stride_, out_, reach_;
-  std::int64_t step_, rest_;  // windows and taps from pack to pack
+  std::int64_t len_, stride_, inner_, period_, out_, reach_;
+  std::int64_t step_, rest_;  // windows and lanes from pack to pack
   std::int64_t span_;         // windows that begin in a pack and the one before them, at most
   const T* end_;              // of gy
   Divisor<A> divisor_;
   Start starts_[64 / sizeof(A)];  // of packs that begin so many cells before a row
-  Cells cells_[most_phases];      // by the tap of the first lane
+  Cells cells_[most_period];      // by the place of the first lane
 };
 
 template <bool Offsets, class T>
@@ -206,7 +219,8 @@ void collect_strided(const Collect& call) {
       stage.begin = stage.end = past;
     }
     // The outputs of the next row of a phase lie a window further.
-    const bool inside = apart <= kept && place.window - place.count + 1 >= 0 && place.window < call.axis.out;
+    const std::int64_t first = place.window - (place.count - 1) * call.axis.dilation;
+    const bool inside = apart <= kept && first >= 0 && place.window < call.axis.out;
     Asks<A>& asks = inside ? phases[place.tap] : other;
     if (!inside || asks.count < 0) asks.template find<T>(call, place);
     line(asks, stage);

@@ -51,6 +51,7 @@ std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type t
   auto result = std::make_shared<Plan::Impl>(plan);
   result->role = role;
   result->sums.reset();
+  result->portions.reset();
   if (role == Role::value) result->pooling.reducer = Reducer::sum;
   result->index_type.reset();
   result->divides_late = false;
