@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plan/apart.h"
 #include "plan/phases.h"
@@ -175,6 +176,10 @@ void prepare_portions(Plan::Impl& plan, const States& states) {
   plan.portions = has_sums(plan) ? Portions::of(plan, states) : nullptr;
   if (!plan.portions || !are_better_summed(plan)) return;
   plan.algorithm.by_sums = true;
+  // What is left of cells and of windows, beside what their own pooling may need as well.
+  const std::int64_t lanes = plan.portions->most_cells() + plan.portions->most_outputs();
+  const std::int64_t bytes = lanes * bytes_of(plan.lane_type) * (plan.role == Role::tangent ? 2 : 1);
+  plan.algorithm.scratch += std::min(bytes, std::numeric_limits<std::int64_t>::max() - plan.algorithm.scratch);
   plan.algorithm.reason += "; where cells are tame, plain sums of their powers are made of some at a time";
 }
 
