@@ -190,7 +190,7 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
   }
   call.line.work = work_;
   call.line.work_lanes = work_lanes_;
-  call.line.dst_plane = std::max(rows, plane_stage(call.piece));
+  call.line.dst_plane = std::max(rows, plane_stage(call.piece)) + (len_ > 1 ? joined_cells : 0);
   call.line.by_window = true;
   call.line.fold_id_scale = along.size;
   call.line.nan = &nan_;

@@ -104,7 +104,9 @@ bool makes_planes(const Run& run, bool exists) {
     return false;
   if (layout.inner.extent == 1)
     return rules.sweeps(line, true) ? !overhangs(line) : line.size <= most_folded || rules.has_lanes(line);
-  return layout.inner.extent * run.lane_bytes >= least_row && layout.inner.extent <= most_lanes && line.dilation == 1 &&
+  // Where states are cells, columns of fewer lanes too.
+  const bool fills = layout.inner.extent * run.lane_bytes >= least_row;
+  return (fills || run.kernels.swept) && layout.inner.extent <= most_lanes && line.dilation == 1 &&
          line.size <= most_folded && !rules.sweeps(line, true);
 }
 

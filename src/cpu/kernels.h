@@ -134,6 +134,7 @@ constexpr std::int64_t flat_together(const Axis& across, const Axis& line) {
   constexpr std::int64_t lanes = 1024;
   return across.n * line.out < lanes ? lanes / (across.n * line.out) : 1;
 }
+inline constexpr std::int64_t joined_cells = 2048;      // lanes of rows side by side that are joined at a time
 inline constexpr std::int64_t least_rows_apart = 1024;  // the same of rows that are joined lane by lane
 /// Where rows are joined first: whether what they leave of lines lies without gaps, the lanes of a line, lines that are
 /// made together, and the lanes of their cells with what may be read before and behind them.

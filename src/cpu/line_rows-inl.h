@@ -106,6 +106,8 @@ class Maker {
       keeps = line.keeps();
       writes_values = Line::writes_values;
     }
+    if constexpr (requires { line.joins(); })
+      if (line.joins()) joins = true, writes_values = false;
   }
   /// Outputs [from, to) of all lines. True if it met NaN.
   HWY_INLINE bool operator()(const Rows<T, A>& rows, std::int64_t from, std::int64_t to) const {
@@ -117,6 +119,7 @@ class Maker {
     return write_(line_, src, from, to, values);
   }
   bool keeps = false;          // the states of a row that two windows share wait for the second
+  bool joins = false;          // the rows of a window are joined in Rows::spare
   bool writes_values = false;  // Rows::values may be asked for
 
  private:

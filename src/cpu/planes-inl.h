@@ -238,8 +238,8 @@ HWY_INLINE void join_states(const C& carry, A* before, const A* states, std::int
                         before + i, 0);
 }
 
-/// Planes whose windows share at most one row: rows are folded as they are read, and the states of the one that is
-/// shared wait for the next window.
+/// Planes whose windows share at most one row, or whose rows are joined first: rows are folded as they are read, and
+/// the states of one that is shared may wait for the next window.
 template <class C, class T, class A>
 HWY_NOINLINE void fold_planes(const C& carry, const Maker<T, A>& make, const Planes& call, std::uint8_t* bytes) {
   const Axis across = *call.across;
@@ -250,7 +250,8 @@ HWY_NOINLINE void fold_planes(const C& carry, const Maker<T, A>& make, const Pla
   const bool apart = call.out_row != width;
   const std::int64_t piece = call.piece;
   const auto [inside, outside] = across.interior();
-  A *const last_row = static_cast<A*>(call.ring), *const spare = last_row + (shares ? 2 * width + 64 : 0);
+  A* const last_row = static_cast<A*>(call.ring);
+  A* const spare = last_row + (make.joins ? (plane - cpu::joined_cells) / 64 * 64 : shares ? 2 * width + 64 : 0);
   Outlet<A> outlet(call, joiner<C>(), C::inputs, bytes);
   A* const stage = outlet.states();
   std::int64_t held = 0;
@@ -351,12 +352,13 @@ struct Few<Carry<Winner<R>, A>, A> {
   }
 };
 
-/// Makes planes whose windows share at most one row where there is a maker for them; says whether.
+/// Makes such planes where there is a maker for them; says whether.
 template <class C, class T>
 HWY_INLINE bool fold_planes(const C& wide, const Planes& call) {
   using A = typename LaneOf<typename C::N>::type;
   const Axis& across = *call.across;
-  if (call.joined > 0 || across.size > across.stride + 1) return false;
+  const bool joins = call.line.len > 1 && RowLine<C, T>::joins(call.line, call.out.stream);
+  if (call.joined > 0 || (across.size > across.stride + 1 && !joins)) return false;
   // Ring and stage lie behind each other, each of two parts: bytes for all fit the second one of the ring.
   A* const values = static_cast<A*>(call.ring);
   auto* const bytes = C::is_winner ? reinterpret_cast<std::uint8_t*>(values + call.line.dst_plane) : nullptr;

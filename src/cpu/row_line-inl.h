@@ -7,7 +7,7 @@
 #define CENOTE_CPU_ROW_LINE_INL_H_
 #endif
 
-#include "cpu/line_rows-inl.h"
+#include "cpu/joined_line-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
@@ -57,7 +57,17 @@ class RowLine {
         is_long_(far && pass.len > short_row * lanes<A>()),
         is_plain_(!is_long_ || (pass.axis->stride == 1 && pass.step == pass.len)),
         ahead_(far || pass.ahead > 0 || pass.len <= short_row * lanes<A>() ? 0 : 2 * pass.axis->stride * pass.step),
-        keeps_(C::inputs * pass.len > (far ? short_row : 1) * lanes<A>()) {}
+        joins_(joins(pass, far)),
+        far_(far),
+        keeps_(!joins_ && C::inputs * pass.len > (far ? short_row : 1) * lanes<A>()) {}
+  /// Whether the rows of a window are joined first, in Rows::spare: any number of them, none of which are kept.
+  static HWY_INLINE bool joins(const Pass& pass, bool far) {
+    if constexpr (LiftsAsIs<C>::value)
+      return JoinedLine<C, T>::suits(pass, far);
+    else
+      return false;
+  }
+  HWY_INLINE bool joins() const { return joins_; }
   /// Whether the states of a row that two windows share are kept for the second. Where rows are so short that two lines
   /// of windows fit the registers, and far or of one pack, it is faster to read them again for those: what is written
   /// again and again drives them from L1.
@@ -69,6 +79,13 @@ class RowLine {
   template <class Q>
   HWY_INLINE std::int64_t make(const Q& carry, const Rows<T, A>& rows, std::int64_t row, std::int64_t from,
                                std::int64_t to) const {
+    // Where the order of cells matters, windows along rows come first.
+    if constexpr (LiftsAsIs<C>::value && !(Calm<C>::differs && std::is_same_v<Q, C>))
+      if (joins_) {
+        const JoinedLine<C, T> line(pass_, far_);
+        while (row < rows.count && HWY_LIKELY(!line(carry, rows, row, from, to))) ++row;
+        return row;
+      }
     const bool alone = rows.fold == 1 && !rows.last && !rows.values.dst;
     const auto make_lines = [&](std::int64_t count) CENOTE_INLINED {
       if (alone && is_plain_) return plain_line(carry, rows, row, from, to);
@@ -415,7 +432,7 @@ class RowLine {
   const Pass& pass_;
   const bool is_long_, is_plain_;
   const std::int64_t ahead_;
-  const bool keeps_;
+  const bool joins_, far_, keeps_;
 };
 
 }  // namespace HWY_NAMESPACE

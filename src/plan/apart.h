@@ -29,6 +29,13 @@ inline bool joins_rows_first(const Axis& across, const Axis& line) noexcept {
          (line.dilation == 1 || line.stride == 1) && line.n <= longest && line.out <= longest / line.stride + 1;
 }
 
+/// The same where a kept axis is contiguous: rows of columns are one line, however few lanes a column has.
+inline bool joins_columns(const Axis& across, const Axis& line) noexcept {
+  for (const Axis& axis : {across, line})
+    if (axis.irregular() || axis.dilation > 1 || axis.size > most_rows_first) return false;
+  return true;
+}
+
 /// Planes of a window up to which those of a volume may be pooled each by itself.
 inline constexpr std::int64_t most_joined_planes = 8;
 /// Whether windows are such that they may be: none is empty, covers an axis or leaves gaps between its cells. Where

@@ -196,7 +196,9 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, const States& s
   result.plain_lines = contiguous && !weighs && !places;
   std::int64_t beside = 1;
   for (int i = last + 1; i < shape.size(); ++i) beside = saturating_product(beside, shape[i]);
-  result.few_beside = !contiguous && beside <= most_few;
+  const Axis outside = depth > 1 ? geometry.axes[static_cast<std::size_t>(depth - 2)] : Axis{};
+  const bool plain = alike && !weighs && !places;
+  result.few_beside = !contiguous && beside <= most_few && !(plain && joins_columns(outside, geometry.axes.back()));
   const std::int64_t pack_cells = 64 / bytes, packs = beside / pack_cells + (beside % pack_cells > 0);
   result.least_beside = packs > most_packs_of_few
                             ? least_overlap_beside
