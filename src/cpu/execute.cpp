@@ -104,10 +104,10 @@ bool makes_planes(const Run& run, bool exists) {
     return false;
   if (layout.inner.extent == 1)
     return rules.sweeps(line, true) ? !overhangs(line) : line.size <= most_folded || rules.has_lanes(line);
-  // Where states are cells, columns of fewer lanes too.
+  // Where states are cells or winners, columns of fewer lanes too.
   const bool fills = layout.inner.extent * run.lane_bytes >= least_row;
-  return (fills || run.kernels.swept) && layout.inner.extent <= most_lanes && line.dilation == 1 &&
-         line.size <= most_folded && !rules.sweeps(line, true);
+  return (fills || run.kernels.swept || run.plan.role == Role::winner) && layout.inner.extent <= most_lanes &&
+         line.dilation == 1 && line.size <= most_folded && !rules.sweeps(line, true);
 }
 
 // Whether rows are so short that all those of a plane are better made as one line: windows tile each exactly.
