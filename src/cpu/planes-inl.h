@@ -113,6 +113,21 @@ HWY_INLINE bool writes_straight(const Planes& call, bool raw) {
                                aligned(call.out_row * call.out_size) && aligned(call.out_plane * call.out_size)));
 }
 
+/// Bytes of rows from which on a processor finds its own way in them.
+constexpr std::int64_t least_unexpected = 4096;
+/// Asks memory for the rows of windows [o, end) across, all of which there are: of those between, which none holds, a
+/// processor does not know that they are left out.
+template <class T>
+HWY_INLINE void expect_rows(const T* plane, std::int64_t o, std::int64_t end, const Planes& call) {
+  const Axis& across = *call.across;
+  const std::int64_t bytes = call.line.axis->n * std::int64_t{sizeof(T)};
+  for (; o < end; ++o)
+    for (std::int64_t r = 0; r < across.size; ++r) {
+      const T* const row = plane + (o * across.stride - across.low + r) * call.line.src_row;
+      for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(reinterpret_cast<const char*>(row) + at);
+    }
+}
+
 /// Outputs of a row from which on they are written as they are made: a row ends with a part of a pack.
 constexpr std::int64_t least_direct = 256;
 
@@ -142,6 +157,8 @@ HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Plan
                         (call.line.len > 1 ? call.line.len : width) % lanes<A>() == 0 &&
                         writes_straight<T, A>(call, outlet.is_raw());
   const bool divides = call.divisor != 0, past = call.out.stream;
+  const bool skips = past && call.line.len == 1 && across.size < across.stride &&
+                     call.line.axis->n < least_unexpected / std::int64_t{sizeof(T)};
   const Divisor<A> divisor(call.divisor);
   A* const stage = outlet.states();
   Seam<T> seam;
@@ -168,9 +185,10 @@ HWY_NOINLINE void make_planes(const C& like, const Maker<T, A>& make, const Plan
       if (apart && !straight) held = outlet.go_on(held, dst + (o - call.begin) * call.out_row * call.out_size);
       const std::int64_t start = o * across.stride - across.low;
       const std::int64_t first = HWY_MAX(start, 0), last = HWY_MIN(start + across.size, across.n);
-      if (folded)
+      if (folded) {
         rows = HWY_MIN(call.end - o, together);
-      else
+        if (skips) expect_rows(src, o + rows, HWY_MIN(o + 2 * rows, call.end), call);
+      } else
         for (made = HWY_MAX(made, first); made < last;) {
           const std::int64_t slot = made & (slots - 1), count = HWY_MIN(last - made, slots - slot);
           Rows<T, A> fresh{src + made * src_row, ring + slot * pitch, count, src_row, pitch};
