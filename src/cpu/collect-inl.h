@@ -85,6 +85,19 @@ HWY_INLINE Bytes<A> read_bytes(const std::uint8_t* p, const LaneRange<T>& range)
   return hn::LoadU(tag, bytes);
 }
 
+/// Lanes of a and b in turn, the first half of them and the second.
+template <bool Upper, class T>
+HWY_INLINE Pack<T> interleaved(Pack<T> a, Pack<T> b) {
+  using Raw = decltype(a.v.raw);
+  using Lanes [[gnu::vector_size(sizeof(Raw))]] = T;
+  constexpr int L = sizeof(Raw) / sizeof(T);
+  return [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
+    return Pack<T>{hn::Vec<Tag<T>>{
+        (Raw)__builtin_shufflevector((Lanes)a.v.raw, (Lanes)b.v.raw, (I / 2 + I % 2 * L + (Upper ? L / 2 : 0))...)}};
+  }
+  (std::make_integer_sequence<int, L>());
+}
+
 /// f(0), …, f(N - 1) in a row, or f of all below n where N is 0.
 template <int N, class F>
 HWY_INLINE void each(std::int64_t n, const F& f) {
@@ -174,7 +187,7 @@ HWY_INLINE void walk(const Collect& call, std::int64_t stride, std::int64_t leng
                       (call.stage->stream ? Make::turn > 0 && whole_lines : requires { Make::in_place; } && len >= L);
   const bool streams = direct && call.stage->stream;
   // Rows whose last pack does not reach into the next
-  const bool out_of_turn = length * stride == len && length >= L;
+  const bool out_of_turn = (length * stride == len || requires { Make::ends_rows; }) && length >= L;
   Stage& stage = *call.stage;
   A* memory = static_cast<A*>(stage.memory);
   Asks<A> phases[kept], other;

@@ -89,19 +89,6 @@ void collect_lanes(const Collect& call) {
   walk<T>(call, 1, call.len, FreeLanes<Offsets, T>());
 }
 
-/// Lanes of a and b in turn, the first half of them and the second.
-template <bool Upper, class T>
-HWY_INLINE Pack<T> interleaved(Pack<T> a, Pack<T> b) {
-  using Raw = decltype(a.v.raw);
-  using Lanes [[gnu::vector_size(sizeof(Raw))]] = T;
-  constexpr int L = sizeof(Raw) / sizeof(T);
-  return [&]<int... I>(std::integer_sequence<int, I...>) CENOTE_INLINED {
-    return Pack<T>{hn::Vec<Tag<T>>{
-        (Raw)__builtin_shufflevector((Lanes)a.v.raw, (Lanes)b.v.raw, (I / 2 + I % 2 * L + (Upper ? L / 2 : 0))...)}};
-  }
-  (std::make_integer_sequence<int, L>());
-}
-
 /// A line of cells. Those whose numbers leave the same rest when divided by the stride form a phase: windows lie at the
 /// same distances from all of them. A place of the line is one cell of each of `Stride` phases, of which there are one
 /// or two; together they ask `Reach` neighbouring outputs, or any number if that is 0.
@@ -110,9 +97,11 @@ class Line {
  public:
   using A = Lane<T>;
   static constexpr std::int64_t turn = 4 * Stage::room;
+  static constexpr bool ends_rows = true;
 
   explicit Line(const Collect& call)
-      : out_(call.out),
+      : len_(call.len),
+        out_(call.out),
         length_((call.len + Stride - 1) / Stride),
         first_(call.first),
         reach_(call.reach),
@@ -177,6 +166,11 @@ class Line {
       if constexpr (!Offsets) x = x / divisor;
       streams ? stream(x, dst) : store(x, dst);
     }
+    /// To the stage.
+    HWY_INLINE void some(Pack<A> x, A* dst, std::int64_t count) const {
+      if constexpr (!Offsets) x = x / divisor;
+      hn::BlendedStore(x.v, hn::FirstN(Tag<A>(), static_cast<std::size_t>(count)), Tag<A>(), dst);
+    }
   };
 
   template <int Count>
@@ -219,7 +213,7 @@ class Line {
     // Copies: stores might change what they are copies of.
     const std::int64_t count = rows.asks.count, first = first_;
     const std::int64_t gy_step = rows.gy_step, offset_step = rows.offset_step, dst_step = rows.dst_step;
-    const std::int64_t to = rows.to;
+    const std::int64_t cells = HWY_MIN(rows.to * stride, len_);
     const Output output{rows.stream, Divisor<A>(rows.stage.divisor, true)};
     const T* gy[Count > 0 ? Count : most_windows];
     const std::uint8_t* offsets[Count > 0 ? Count : most_windows];
@@ -260,7 +254,7 @@ class Line {
             });
           });
         });
-        weave(sums, dst + m * stride, (to - m) * stride, output);
+        weave(sums, dst + m * stride, cells - m * stride, output);
         if (m == last) break;
       }
       dst += dst_step;
@@ -293,17 +287,25 @@ class Line {
       }
     each<N>(0, [&](std::int64_t j) CENOTE_INLINED { output(sums[j], dst + m + j * L); });
   }
-  /// The cells of one pack of places, of which `count` belong to the row.
+  /// The cells of one pack of places, of which `count` belong to the row, at least one.
   HWY_INLINE void weave(const Pack<A>* sums, A* dst, std::int64_t count, const Output& output) const {
     if constexpr (Stride == 1) {
       output(sums[0], dst);
     } else {
-      output(interleaved<false>(sums[0], sums[1]), dst);
-      if (count > lanes<A>()) output(interleaved<true>(sums[0], sums[1]), dst + lanes<A>());
+      const std::int64_t L = lanes<A>();
+      const Pack<A> first = interleaved<false>(sums[0], sums[1]), second = interleaved<true>(sums[0], sums[1]);
+      if (HWY_LIKELY(count >= L))
+        output(first, dst);
+      else
+        output.some(first, dst, count);
+      if (HWY_LIKELY(count >= 2 * L))
+        output(second, dst + L);
+      else if (count > L)
+        output.some(second, dst + L, count - L);
     }
   }
 
-  std::int64_t out_, length_;
+  std::int64_t len_, out_, length_;
   std::int64_t first_, reach_, step_;  // outputs that place 0 asks, and lanes from each to the next
   bool far_;                           // they come from memory
   Border begin_, end_;                 // the first pack and the last

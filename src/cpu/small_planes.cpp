@@ -22,8 +22,10 @@ constexpr std::int64_t most_cells = 8192;     // of a plane whose outputs are se
 constexpr std::int64_t staged_cells = 2048;   // that are written at once: a part of L1
 
 // Cells of a line up to which these ways are faster than lanes along it, as measured in f32: where planes are turned;
-// where outputs are sent one by one, windows of two or three cells two apart, and those of up to five at every place.
-constexpr std::int64_t longest_woven_line = 32, longest_sent_line = 48, longest_dense_line = 20, widest_sent = 5;
+// where outputs are sent one by one, windows of two or three cells two apart, on lines of an odd number of cells too,
+// and those of up to five at every place.
+constexpr std::int64_t longest_woven_line = 32, longest_sent_line = 56, longest_odd_sent_line = 96;
+constexpr std::int64_t longest_dense_line = 20, widest_sent = 5;
 // The same where cells ask the windows of three rows and columns around them.
 constexpr std::int64_t longest_asking_line = 64;
 
@@ -217,9 +219,10 @@ bool send_small(const Router& router, const View& offsets, const View& gy, const
       kept->outputs, outputs, cells, kept->output_step, kept->offset_step, kept->cell_step, offsets, gy, gx, divisor};
   const Axis& line = router.axis(router.depth() - 1);
   if (!routed || is_half(gx.type)) return router.depth() > 1 && line.n <= longest_woven_line && weave(planes, router);
-  const std::int64_t longest = line.stride == 1   ? (line.size <= widest_sent ? longest_dense_line : 0)
-                               : line.stride == 2 ? (line.size <= 3 ? longest_sent_line : most_cells)
-                                                  : most_cells;
+  const std::int64_t longest = line.stride == 1 ? (line.size <= widest_sent ? longest_dense_line : 0)
+                               : line.stride == 2 && line.size <= 3
+                                   ? (line.n % 2 ? longest_odd_sent_line : longest_sent_line)
+                                   : most_cells;
   return (line.n <= longest_asking_line && gather(planes, router)) || (line.n <= longest && scatter(planes, router));
 }
 
