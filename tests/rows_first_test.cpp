@@ -1,4 +1,4 @@
-// Short windows whose rows are joined before their columns, and nobody may notice.
+// Windows whose rows are joined before their columns, and nobody may notice.
 #include <algorithm>
 #include <cfenv>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -45,11 +46,65 @@ TEST(RowsFirst, EqualTheReference) {
       check(200, [&] { equals_reference(*rc::gen::exec([&] { return draw_short(reducer, apart); })); });
 }
 
+/// Windows that are longer, at least along one axis: of blocks where they overlap, of groups where they do not. Some
+/// are of one row, or of one column.
+Case draw_long(Reducer reducer) {
+  using namespace detail;
+  return draw_planes(reducer, [&](int axis) {
+    const std::int64_t size = chance(20) ? 1 : chance(20) ? between(20, 90) : between(2, 26);
+    const std::int64_t stride = chance(40) ? between(1, 4) : chance(50) ? between(5, 20) : size + between(0, 3);
+    const std::int64_t low = chance(50) ? 0 : between(0, size - 1), high = chance(50) ? 0 : between(0, size + 3);
+    const std::int64_t cells = between(1, axis == 0 ? 60 : chance(10) ? 500 : 90);
+    return PlaneAxis{std::max(size - low - high, cells), size, stride, {low, high}};
+  });
+}
+
+TEST(RowsFirst, MayBeMany) {
+  for (const Reducer reducer : {Reducer::max, Reducer::min, Reducer::sum, Reducer::avg})
+    check(200, [&] { equals_reference(*rc::gen::exec([&] { return draw_long(reducer); })); });
+}
+
+// Lines by themselves have no rows to join, but the same way along.
+TEST(RowsFirst, MayBeLines) {
+  const Array x = drawn({3, 40, 700}, Type::f32, Data::unit, 1);
+  const auto cells = x.values<float>();
+  for (const std::string& target : targets_under_test()) {
+    const Machine machine(target, 1);
+    for (const auto& [size, stride] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{9, 2}, {16, 4}, {20, 5}, {25, 10}, {33, 3}, {40, 40}}) {
+      const Array y = pool(x, {.reducer = Reducer::max, .region = Window{.size = {size}, .stride = stride}});
+      const auto values = y.values<float>();
+      const std::int64_t outputs = y.shape()[2];
+      for (std::int64_t o = 0; o < y.size(); ++o) {
+        const float* window = cells.data() + o / outputs * 700 + o % outputs * stride;
+        ASSERT_EQ(values[static_cast<std::size_t>(o)], *std::max_element(window, window + size))
+            << target << " " << size;
+      }
+    }
+  }
+}
+
+// Blocks of rows are the same wherever work is cut.
+TEST(RowsFirst, GiveTheSameSumsForAllThreads) {
+  const Array x = drawn({2, 1, 450, 300}, Type::f32, Data::unit, 1);
+  const Pooling pooling{.reducer = Reducer::sum, .region = Window{.size = {11, 9}, .stride = {4, 2}}};
+  for (const std::string& target : targets_under_test()) {
+    const Array alone = [&] {
+      const Machine machine(target, 1);
+      return pool(x, pooling);
+    }();
+    const Machine machine(target, 4);
+    const Array cut = pool(x, pooling);
+    EXPECT_EQ(std::memcmp(alone.data(), cut.data(), static_cast<std::size_t>(cut.size()) * sizeof(float)), 0) << target;
+  }
+}
+
 // Rows are joined before columns, but the first of equal zeros is the first in row-major order.
 TEST(RowsFirst, KeepTheFirstOfEqualZeros) {
   for (const std::string& target : targets_under_test()) {
     const Machine machine(target, 1);
-    for (const std::int64_t size : {3, 4, 5, 7}) {
+    for (const auto& [size, stride] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+             {3, 3}, {4, 4}, {5, 5}, {7, 7}, {9, 2}, {9, 4}, {12, 5}, {20, 20}, {33, 33}}) {
       const Extents shape{2, 3, 3 * size, 11 * size};
       Array x(Type::f32, shape);
       std::uint32_t state = 1;
@@ -58,14 +113,15 @@ TEST(RowsFirst, KeepTheFirstOfEqualZeros) {
         cell = state >> 31 ? 0.0F : -0.0F;
       }
       for (const Reducer reducer : {Reducer::max, Reducer::min}) {
-        const Array y = pool(x, {.reducer = reducer, .region = Window{.size = {size, size}, .stride = size}});
+        const Array y = pool(x, {.reducer = reducer, .region = Window{.size = {size, size}, .stride = stride}});
         const auto cells = x.values<float>();
         const auto values = y.values<float>();
+        const std::int64_t rows = y.shape()[2], columns = y.shape()[3];
         for (std::int64_t o = 0; o < y.size(); ++o) {
-          const std::int64_t row = o / 11 * size, column = o % 11 * size;
+          const std::int64_t row = o / (rows * columns) * 3 * size + o / columns % rows * stride;
           ASSERT_EQ(std::signbit(values[static_cast<std::size_t>(o)]),
-                    std::signbit(cells[static_cast<std::size_t>(row * 11 * size + column)]))
-              << target << " " << size << " " << o;
+                    std::signbit(cells[static_cast<std::size_t>(row * 11 * size + o % columns * stride)]))
+              << target << " " << size << " " << stride << " " << o;
         }
       }
     }
@@ -94,10 +150,10 @@ TEST(RowsFirst, MayLieFarApart) {
   }
 }
 
-TEST(RowsFirst, AreChosenWhereWindowsAreShort) {
+TEST(RowsFirst, AreChosenWhereThatIsFaster) {
   const auto says = [](const Window& window) {
     const Plan planned = plan({.reducer = Reducer::avg, .region = window}, Type::f32, {8, 64, 60, 60});
-    return planned.explain().find("the rows of each are joined first") != std::string::npos;
+    return planned.explain().find("the rows of each window are joined first") != std::string::npos;
   };
   EXPECT_TRUE(says({.size = {3, 3}, .stride = 3}));
   EXPECT_TRUE(says({.size = {7, 7}, .stride = 7}));
@@ -108,7 +164,13 @@ TEST(RowsFirst, AreChosenWhereWindowsAreShort) {
   EXPECT_TRUE(says({.size = {3, 3}, .dilation = 2}));
   EXPECT_FALSE(says({.size = {2, 2}, .stride = 2}));
   EXPECT_FALSE(says({.size = {7, 7}}));
-  EXPECT_FALSE(says({.size = {20, 20}, .stride = 20}));
+  EXPECT_TRUE(says({.size = {20, 20}, .stride = 20}));
+  EXPECT_TRUE(says({.size = {9, 9}, .stride = 4}));
+  EXPECT_TRUE(says({.size = {9, 1}, .stride = {2, 1}}));
+  EXPECT_TRUE(says({.size = {1, 9}, .stride = {1, 2}}));
+  EXPECT_FALSE(says({.size = {9, 9}, .stride = 2}));
+  EXPECT_FALSE(says({.size = {9, 9}}));
+  EXPECT_FALSE(says({.size = {60, 60}}));
 }
 
 /// Sums of every size: special ones, any bits, and ordinary ones.

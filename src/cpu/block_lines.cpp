@@ -176,9 +176,8 @@ Planes Block::planes_of_two_levels(const std::byte* x) {
     // Where masks are packs, they are as large as the states of all taps.
     call.cells = scratch_.take((across.n * along.out + 64) * along.size * run_.lane_bytes);
   } else if (run_.way == PlaneWay::rows_first) {
-    const std::int64_t outputs = rows_first_lines(along) * along.out;
-    rows = rows_first_cells(along) + outputs + 64;
-    call.piece = ceil_div(outputs, plane_piece) * plane_piece;
+    rows = rows_first_lanes(across, along);
+    call.piece = ceil_div(rows_first_lines(across, along) * along.out, plane_piece) * plane_piece;
   } else if (run_.way == PlaneWay::joined) {
     joined_ = along;
     joined_.n *= across.n;

@@ -29,7 +29,8 @@ constexpr std::int64_t swept_bytes = 256 << 10;   // of rows side by side that w
 constexpr std::int64_t least_swept = 64;          // lanes of them: shorter runs of memory are slow
 // Cells between windows that share none up to which rows of large arrays are not joined first where only the processor
 // asks memory ahead: it does so for one run of addresses at a time, and rows in turn are many. EPYC, k3 s3 of 100 MB:
-// 7.1 ms joined first, 5.4 else; of 2 MB 0.038 and 0.069.
+// 7.1 ms joined first, 5.4 else; of 2 MB 0.038 and 0.069. Not so of many rows, which are read one after the other, and
+// of windows of one column: k3x1 of 26 MB 1.6 and 4.1.
 constexpr std::int64_t most_plain_far = 3;
 constexpr std::int64_t tile_lanes = 8192;  // of rows that lie side by side: shorter runs of memory are slow,
 constexpr std::int64_t ring_lanes = 2048;  // but where windows share several, those should wait in L1
@@ -79,16 +80,18 @@ bool is_swept(const Run& run) {
 PlaneWay way_of_form(const Plan::Impl& plan, const Layout& layout, bool far) {
   const Algorithm& algorithm = plan.algorithm;
   if (algorithm.weave != Weave::automatic || algorithm.sweep != Sweep::automatic) return PlaneWay::none;
-  if (plan.role != Role::value || layout.depth != 2 || layout.kept_top || layout.inner.extent > 1)
-    return PlaneWay::none;
+  if (plan.role != Role::value || layout.depth != 2 || layout.inner.extent > 1) return PlaneWay::none;
   const Axis &across = layout.axes[0], &line = layout.axes[1];
   const std::vector<Axis>& planned = plan.geometry.axes;
-  if (algorithm.form == Form::rows_first && joins_rows_first(across, line) && layout.levels[0].x >= line.n)
-    return far && !algorithm.small && line.stride <= most_plain_far && asked_ahead() == 0 ? PlaneWay::none
-                                                                                          : PlaneWay::rows_first;
+  if (algorithm.form == Form::rows_first && joins_rows_first(across, line) && layout.levels[0].x >= line.n) {
+    const bool few = across.size <= most_rows_first && line.size > 1 && line.size <= most_rows_first;
+    return far && few && !algorithm.small && line.stride <= most_plain_far && asked_ahead() == 0 ? PlaneWay::none
+                                                                                                 : PlaneWay::rows_first;
+  }
   // Levels are the axes that the plan has looked at, unless some were merged, or planes cut.
-  const bool flat = algorithm.form == Form::flat && across == planned[planned.size() - 2] && line == planned.back() &&
-                    layout.outer_count > 0 && layout.levels[0].x == line.n && layout.levels[0].y == line.out &&
+  const bool flat = algorithm.form == Form::flat && !layout.kept_top && across == planned[planned.size() - 2] &&
+                    line == planned.back() && layout.outer_count > 0 && layout.levels[0].x == line.n &&
+                    layout.levels[0].y == line.out &&
                     layout.outer[static_cast<std::size_t>(layout.outer_count - 1)].x == across.n * line.n;
   return flat ? PlaneWay::flat : PlaneWay::none;
 }

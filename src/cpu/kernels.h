@@ -8,6 +8,7 @@
 #include <cenote/types.h>
 #include <cenote/window.h>
 
+#include "plan/apart.h"
 #include "reduce/params.h"
 
 namespace cenote::cpu {
@@ -144,12 +145,31 @@ constexpr std::int64_t rows_first_width(const Axis& line) {
   // Rows of f32 begin with whole packs.
   return ((line.out - 1) * line.stride + (line.size - 1) * line.dilation + 16) / 16 * 16;
 }
-constexpr std::int64_t rows_first_lines(const Axis& line) {
-  constexpr std::int64_t lanes = 2048;
+inline std::int64_t rows_first_lines(const Axis& across, const Axis& line) {
+  // What is left of blocks takes room in L1, too.
+  const std::int64_t lanes = blocks_across(across) > 0 || blocks_along(line) > 0 ? 256 : 2048;
   return rows_first_width(line) < lanes ? lanes / rows_first_width(line) : 1;
 }
-constexpr std::int64_t rows_first_cells(const Axis& line) {
-  return rows_first_lines(line) * rows_first_width(line) + 64 * line.stride + line.size * line.dilation + 256;
+inline std::int64_t rows_first_cells(const Axis& across, const Axis& line) {
+  const std::int64_t beyond = line.stride <= most_apart_cells ? 64 * line.stride : 2 * line.stride + 64;
+  return rows_first_lines(across, line) * rows_first_width(line) + beyond + line.size * line.dilation + 256;
+}
+/// The same: lanes between the blocks of two lines, lanes of all of them, and lanes of those of rows, or of the sums of
+/// 1, 2, 4, … groups of them.
+inline std::int64_t rows_first_pitch(const Axis& line) { return (line.out + blocks_along(line) + 15) / 16 * 16; }
+inline std::int64_t rows_first_blocks(const Axis& across, const Axis& line) {
+  return blocks_along(line) == 0 ? 0 : 2 * (rows_first_lines(across, line) * rows_first_pitch(line) + 128);
+}
+inline std::int64_t rows_first_rows(const Axis& across, const Axis& line) {
+  constexpr std::int64_t levels = 7;
+  if (across.size <= most_rows_first) return 0;
+  const std::int64_t blocks = blocks_across(across);
+  return (blocks == 0 ? levels : 2 * (rows_first_lines(across, line) + blocks)) * (rows_first_width(line) + 64) + 320;
+}
+/// All memory for them.
+inline std::int64_t rows_first_lanes(const Axis& across, const Axis& line) {
+  return rows_first_cells(across, line) + rows_first_lines(across, line) * line.out + rows_first_blocks(across, line) +
+         rows_first_rows(across, line) + 512;
 }
 constexpr std::int64_t plane_stage(std::int64_t piece) { return plane_piece + 2 * piece + 64; }
 

@@ -1,5 +1,5 @@
-// Planes of short windows, rows first: those of a window are joined lane by lane, and then what is left of them along
-// the line.
+// Planes whose rows come first: those of a window are joined lane by lane, and then what is left of them along the
+// line.
 
 #if defined(CENOTE_CPU_ROWS_FIRST_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_ROWS_FIRST_INL_H_
@@ -8,7 +8,7 @@
 #define CENOTE_CPU_ROWS_FIRST_INL_H_
 #endif
 
-#include "cpu/apart_line-inl.h"
+#include "cpu/cached_lines-inl.h"
 #include "cpu/outlet-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,6 +31,13 @@ class OrderWatch {
   HWY_INLINE bool any() const {
     const auto lowest = hn::Set(Tag<Bits>(), std::numeric_limits<Bits>::min());
     return nan_.any() || !hn::AllFalse(Tag<Bits>(), hn::Eq(least_, lowest));
+  }
+  /// Whether that may show in the first `count` of those results: a negative zero does in zeros alone.
+  HWY_INLINE bool shows(const T* results, std::int64_t count) const {
+    bool zero = nan_.any();
+    for (std::int64_t i = 0; i < count && !zero; i += lanes<T>())
+      zero = !hn::AllFalse(Tag<T>(), (load(results + i) == broadcast<T>(T{0})).m);
+    return zero;
   }
 
  private:
@@ -62,8 +69,7 @@ class RowsFirst {
   using A = typename LaneOf<typename C::N>::type;
   static constexpr int L = static_cast<int>(hn::MaxLanes(Tag<A>()));
   static constexpr std::int64_t most_joint_rows = 4;
-  // Along lines, behind the first.
-  static constexpr int most_taps = static_cast<int>(most_rows_first) - 1;
+  static constexpr bool picks = decltype(C::reducer)::picks;
 
  public:
   RowsFirst(const C& carry, const Planes& call)
@@ -83,21 +89,32 @@ class RowsFirst {
         first_whole_(across_.interior().first),
         last_whole_(across_.interior().second),
         reach_((across_.size - 1) * across_.dilation + 1),
+        blocks_(blocks_across(across_)),
+        rest_rows_(blocks_ > 0 ? across_.size % across_.stride : 0),
+        ring_(cpu::rows_first_lines(across_, line_) + blocks_),
+        // Windows of one column are what is left of their rows.
+        narrow_(line_.size == 1 && line_.stride == 1 && real_ == line_.out),
         cells_(static_cast<A*>(call.ring) + (line_.low + L - 1) / L * L - line_.low),
+        more_(cells_ + rounded(cpu::rows_first_cells(across_, line_))),
+        whole_(more_ + rounded(cpu::rows_first_lines(across_, line_) * line_.out + 64)),
+        part_(whole_ + ring_ * rounded(width_) + 64),
+        along_(line_, cells_, whole_ + rounded(cpu::rows_first_rows(across_, line_))),
         call_(call) {
     // Padding stays as it is: behind the cells of a row only nothing is written.
-    std::fill_n(static_cast<A*>(call.ring), cpu::rows_first_cells(line_), C::template neutral<A>());
+    if (narrow_) return;
+    std::fill_n(static_cast<A*>(call.ring), cpu::rows_first_cells(across_, line_), C::template neutral<A>());
+    if (real_ < width_) std::fill_n(whole_, cpu::rows_first_rows(across_, line_), C::template neutral<A>());
   }
 
   void run() {
     Outlet<A> outlet(call_, nullptr);
     const bool apart = call_.out_row != line_.out, together = !apart && call_.out_plane == lines_ * line_.out;
-    const std::int64_t most = apart ? 1 : cpu::rows_first_lines(line_), all = call_.count * lines_;
+    const std::int64_t most = apart ? 1 : cpu::rows_first_lines(across_, line_), all = call_.count * lines_;
     std::int64_t held = 0;
     Cursor at{static_cast<const T*>(call_.line.src), call_.begin, call_.count};
     for (std::int64_t i = 0, count; i < all; i += count) {
       count = HWY_MIN(most, all - i);
-      if (!together) count = HWY_MIN(count, call_.end - at.o);
+      if (!together || blocks_ > 0) count = HWY_MIN(count, call_.end - at.o);
       const std::int64_t row = at.o - call_.begin, plane = call_.count - at.planes;
       held = outlet.go_on(
           held, static_cast<char*>(call_.out.dst) + (plane * call_.out_plane + row * call_.out_row) * call_.out_size);
@@ -144,54 +161,100 @@ class RowsFirst {
     return {at.plane + rows.first * src_row_, rows.count, 1, followed || end <= last_};
   }
 
-  /// `count` lines of outputs. True if the order of cells may have mattered.
-  HWY_NOINLINE bool make(Cursor& at, std::int64_t count, A* states) const {
+  /// `count` lines of outputs. True if the order of cells may show in them.
+  HWY_NOINLINE bool make(Cursor& at, std::int64_t count, A* states) {
     const auto calm = Calm<C>::of(carry_);
     auto watch = watch_order<C>();
+    A* const to = narrow_ ? states : cells_;
+    if (blocks_ > 0)
+      join_blocks(calm, watch, at, count, to);
+    else
+      join_windows(calm, watch, at, count, to);
+    if (!narrow_) along_(calm, count, states);
+    if (HWY_LIKELY(!watch.any())) return false;
+    held_.plane = nullptr;
+    if constexpr (requires { watch.shows(states, count); })
+      return watch.shows(states, count * line_.out);
+    else
+      return true;
+  }
+  template <class Q, class W>
+  HWY_INLINE void join_windows(const Q& calm, W& watch, Cursor& at, std::int64_t count, A* to) const {
     // Where only the processor asks memory ahead, many rows are better read one after the other.
     const bool near = src_row_ < cpu::least_rows_apart / std::int64_t{sizeof(T)} &&
-                      (call_.line.ahead > 0 || across_.size <= most_joint_rows);
-    A* to = cells_;
+                      across_.size <= (call_.line.ahead > 0 ? most_rows_first : most_joint_rows);
     for (std::int64_t i = 0; i < count;) {
       const Span rows = rows_of(at, near ? count - i : 1);
       if (HWY_UNLIKELY(rows.count == 0))
         nothing(to);
-      else if (near || rows.count == 1)
+      else if (near)
         rows.count == 3   ? join<3>(calm, watch, rows, to)
         : rows.count == 2 ? join<2>(calm, watch, rows, to)
                           : join<0>(calm, watch, rows, to);
+      else if (picks || rows.count <= group_cells)
+        add_rows(calm, watch, rows, rows.count, to);
       else
-        for (std::int64_t r = 0; r < rows.count; ++r)
-          r == 0 ? join<1>(calm, watch, row_of(rows, r), to) : add(calm, watch, row_of(rows, r), to);
+        add_groups(calm, watch, rows, to);
       i += rows.lines;
       to += rows.lines * width_;
       advance(at, rows.lines);
     }
-    along(calm, count, states);
-    return watch.any();
+  }
+  /// The same of windows that share rows: as many as lie between them are a block, and a window is whole ones and the
+  /// first rows of the next. Those that the last lines have left begin the next ones.
+  template <class Q, class W>
+  HWY_INLINE void join_blocks(const Q& calm, W& watch, Cursor& at, std::int64_t count, A* to) {
+    const std::int64_t stride = across_.stride, n = across_.n;
+    const bool follows = held_.plane == at.plane && held_.o == at.o, followed = at.planes > 1 && call_.step >= L;
+    const auto inside = [&](std::int64_t row) { return HWY_MIN(HWY_MAX(row, 0), n); };
+    // Those of a block lie in a ring.
+    const std::int64_t origin = at.o % ring_, step = rounded(width_);
+    const auto place_of = [&](std::int64_t b) { return (origin + b < ring_ ? origin + b : origin + b - ring_) * step; };
+    for (std::int64_t b = follows ? blocks_ : 0; b < count + blocks_; ++b) {
+      const std::int64_t start = (at.o + b) * stride - across_.low, end = inside(start + stride);
+      const std::int64_t first = inside(start), middle = inside(start + rest_rows_);
+      const std::int64_t place = place_of(b);
+      A *const whole = whole_ + place, *const part = part_ + place, *before = nullptr;
+      if (rest_rows_ > 0 && middle == first) nothing(part);
+      for (std::int64_t r = first; r < end; ++r) {
+        A* const sum = r < middle ? part : whole;
+        add_row(calm, watch, at.plane + r * src_row_, followed || end <= last_, before, sum);
+        before = sum;
+      }
+      if (before == nullptr)
+        nothing(whole);
+      else if (before == part)
+        std::copy_n(part, width_, whole);
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto block = [&](std::int64_t j) { return whole_ + place_of(i + j) + line_.low; };
+      const A* const part = rest_rows_ > 0 ? part_ + place_of(i + blocks_) + line_.low : nullptr;
+      cenote::HWY_NAMESPACE::join_blocks(calm, block, blocks_, part, real_, to + i * width_ + line_.low);
+    }
+    held_ = {at.plane, at.o + count};
+    advance(at, count);
   }
 
   /// The same with windows along rows first.
   HWY_NOINLINE void make_in_order(const Cursor& first, std::int64_t count, A* states) const {
     NoWatch none;
-    A* const more = static_cast<A*>(call_.ring) + cpu::rows_first_cells(line_);
     for (std::int64_t r = 0; r < across_.size; ++r) {
       Cursor at = first;
-      A* to = cells_;
+      A *const made = r == 0 ? states : more_, *to = narrow_ ? made : cells_;
       for (std::int64_t i = 0; i < count; ++i, to += width_, advance(at, 1)) {
         const Span rows = rows_of(at, 1);
-        r < rows.count ? join<1>(carry_, none, row_of(rows, r), to) : nothing(to);
+        if (r < rows.count)
+          add_row(carry_, none, rows.cells + r * row_, rows.readable, nullptr, to);
+        else
+          nothing(to);
       }
-      along(carry_, count, r == 0 ? states : more);
+      if (!narrow_) along_(carry_, count, made);
       for (std::int64_t i = 0; r > 0 && i < count * line_.out; i += L)
-        store(carry_.combine({{load(states + i)}}, {{load(more + i)}}).part[0], states + i);
+        store(carry_.combine({{load(states + i)}}, {{load(more_ + i)}}).part[0], states + i);
     }
   }
 
   HWY_INLINE void nothing(A* to) const { std::fill_n(to, width_, C::template neutral<A>()); }
-  HWY_INLINE Span row_of(const Span& rows, std::int64_t r) const {
-    return {rows.cells + r * row_, 1, 1, rows.readable};
-  }
 
   /// Rows of cells, joined; Count of them if that is not 0.
   template <int Count, class Q, class W>
@@ -232,24 +295,68 @@ class RowsFirst {
     }
     watched = watch;
   }
-  /// One more row.
+  /// The first `count` rows of a window, one after the other: a processor that asks memory ahead does so in one run of
+  /// addresses.
   template <class Q, class W>
-  HWY_INLINE void add(const Q& like, W& watched, const Span& span, A* to) const {
+  HWY_INLINE void add_rows(const Q& carry, W& watch, const Span& rows, std::int64_t count, A* to) const {
+    for (std::int64_t r = 0; r < count; ++r)
+      add_row(carry, watch, rows.cells + r * row_, rows.readable, r > 0 ? to : nullptr, to);
+  }
+  /// The same in groups that are merged like a binary counter.
+  template <class Q, class W>
+  HWY_NOINLINE void add_groups(const Q& carry, W& watch, const Span& rows, A* to) const {
+    const std::int64_t step = rounded(width_);
+    const auto join = [&](std::int64_t level, A* with) CENOTE_INLINED {
+      const A* const items[] = {whole_ + level * step + line_.low, with + line_.low};
+      cenote::HWY_NAMESPACE::join_items<2>(carry, items, 2, real_, with + line_.low);
+    };
+    std::int64_t groups = 0;
+    Span left = rows;
+    for (; left.count > 0; ++groups, left.cells += group_cells * row_, left.count -= group_cells) {
+      std::int64_t level = 0;
+      while (groups >> level & 1) ++level;
+      A* const sum = left.count <= group_cells ? to : whole_ + level * step;
+      add_rows(carry, watch, left, HWY_MIN(left.count, group_cells), sum);
+      if (sum == to) break;
+      for (std::int64_t l = 0; l < level; ++l) join(l, sum);
+    }
+    for (std::int64_t level = 0; groups >> level > 0; ++level)
+      if (groups >> level & 1) join(level, to);
+  }
+  /// A row, behind the states `before` unless that is null.
+  template <class Q, class W>
+  HWY_INLINE void add_row(const Q& carry, W& watch, const T* from, bool readable, const A* before, A* to) const {
+    before ? add_row<true>(carry, watch, from, readable, before + line_.low, to + line_.low)
+           : add_row<false>(carry, watch, from, readable, before, to + line_.low);
+  }
+  template <bool More, class Q, class W>
+  HWY_INLINE void add_row(const Q& like, W& watched, const T* from, bool readable, const A* before, A* dst) const {
     const Q carry = like;
     W watch = watched;
-    const T* const from = span.cells;
     const std::int64_t real = real_, whole = real / L * L, ahead = call_.line.ahead;
-    A* const dst = to + line_.low;
-    const auto states = [&](std::int64_t i, const auto& get) CENOTE_INLINED {
-      const Pack<A> cells = get(from + i);
-      watch.add(cells, cells);
-      return carry.combine({{load(dst + i)}}, carry.lift(cells, 0)).part[0];
+    const auto joined = [&](Pack<A> cells, std::int64_t i) CENOTE_INLINED {
+      auto state = carry.lift(cells, 0);
+      if constexpr (More) state = carry.combine({{load(before + i)}}, state);
+      return state.part[0];
     };
-    for (std::int64_t i = 0; i < whole; i += L) {
-      __builtin_prefetch(from + i + ahead);
-      store(states(i, [](const T* p) CENOTE_INLINED { return kept(load(p)); }), dst + i);
+    std::int64_t i = 0;
+    for (; i + 2 * L <= whole; i += 2 * L) {
+      if (ahead > 0) {
+        __builtin_prefetch(from + i + ahead);
+        __builtin_prefetch(from + i + L + ahead);
+      }
+      const Pack<A> a = kept(load(from + i)), b = kept(load(from + i + L));
+      watch.add(a, b);
+      store(joined(a, i), dst + i);
+      store(joined(b, i + L), dst + i + L);
     }
-    if (whole < real) end(whole, span.readable, states, dst);
+    const auto one = [&](std::int64_t at, const auto& get) CENOTE_INLINED {
+      const Pack<A> cells = get(from + at);
+      watch.add(cells, cells);
+      return joined(cells, at);
+    };
+    if (i < whole) store(one(i, [](const T* p) CENOTE_INLINED { return load(p); }), dst + i);
+    if (whole < real) end(whole, readable, one, dst);
     watched = watch;
   }
   /// The last pack of a row, and nothing behind its cells. What lies there may be read if that is `readable`.
@@ -261,107 +368,8 @@ class RowsFirst {
     else
       put(make(at, [&](const T* p) CENOTE_INLINED { return load_between(p, rest_); }));
   }
+  static constexpr std::int64_t rounded(std::int64_t lanes) { return (lanes + 63) / 64 * 64; }
   static HWY_INLINE Pack<A> none() { return broadcast<A>(C::template neutral<A>()); }
-
-  /// Windows of what lies in the cells.
-  template <class Q>
-  HWY_INLINE void along(const Q& carry, std::int64_t lines, A* states) const {
-    switch (line_.stride) {
-      case 1:
-        return line_.size == 3   ? dense<3>(carry, lines, states)
-               : line_.size == 5 ? dense<5>(carry, lines, states)
-                                 : dense<0>(carry, lines, states);
-      case 2: return woven<2>(carry, lines, states);
-      case 3: return woven<3>(carry, lines, states);
-      case 4: return woven<4>(carry, lines, states);
-      default:
-        line_.size <= 4   ? laned<4>(carry, lines, states)
-        : line_.size <= 8 ? laned<8>(carry, lines, states)
-                          : laned<16>(carry, lines, states);
-    }
-  }
-  /// Calls make(cells, outputs, states) for every line, or once for all.
-  template <class Make>
-  HWY_INLINE void each_line(std::int64_t lines, A* states, const Make& make) const {
-    if (unbroken_) return make(cells_, lines * line_.out, states);
-    const A* from = cells_;
-    const std::int64_t width = width_, outputs = line_.out;
-    for (; lines > 0; --lines, from += width, states += outputs) make(from, outputs, states);
-  }
-  /// At every place: Size cells, if that is not 0.
-  template <int Size, class Q>
-  HWY_INLINE void dense(const Q& like, std::int64_t lines, A* states) const {
-    const Q carry = like;
-    const std::int64_t size = Size > 0 ? Size : line_.size, apart = line_.dilation;
-    each_line(lines, states, [&](const A* from, std::int64_t outputs, A* to) CENOTE_INLINED {
-      for (std::int64_t o = 0; o < outputs; o += L) {
-        auto state = carry.lift(load(from + o), 0);
-        for (std::int64_t j = 1; j < size; ++j) state = carry.combine(state, carry.lift(load(from + o + j * apart), 0));
-        store(state.part[0], to + o);
-      }
-    });
-  }
-  /// Stride apart: a cell is in one of as many phases, and its neighbours there are so many cells on.
-  template <int Stride, class Q>
-  HWY_INLINE void woven(const Q& like, std::int64_t lines, A* states) const {
-    const Q carry = like;
-    const std::int64_t size = line_.size, beyond = (size - 1) / Stride;
-    const auto read = [](const A* from, Pack<A>(&phases)[Stride]) CENOTE_INLINED {
-      if constexpr (Stride == 2) {
-        const auto low = load(from).v, high = load(from + L).v;
-        phases[0].v = hn::ConcatEven(Tag<A>(), high, low);
-        phases[1].v = hn::ConcatOdd(Tag<A>(), high, low);
-      } else {
-        load_woven<Stride>(from, phases);
-      }
-    };
-    each_line(lines, states, [&](const A* from, std::int64_t outputs, A* to) CENOTE_INLINED {
-      Pack<A> here[Stride], next[Stride];
-      read(from, here);
-      for (std::int64_t o = 0;; o += L, from += Stride * L) {
-        // Of the last outputs there may be so few that all of their cells are here.
-        const bool more = outputs - o + beyond > L;
-        each<Stride>([&](int i) CENOTE_INLINED { next[i] = here[i]; });
-        if (more) read(from + Stride * L, next);
-        auto state = carry.lift(here[0], 0);
-        each_tap([&]<int Tap>(std::integral_constant<int, Tap>) CENOTE_INLINED {
-          constexpr int phase = Tap % Stride, on = Tap / Stride;
-          if (Tap >= size) return;
-          Pack<A> cells;
-          if constexpr (on == 0)
-            cells = here[phase];
-          else if constexpr (on < L)
-            cells = slide<on>(here[phase], next[phase]);
-          else
-            cells = load_apart<Stride>(from + Tap, Stride);
-          state = carry.combine(state, carry.lift(cells, 0));
-        });
-        store(state.part[0], to + o);
-        if (o + L >= outputs) break;
-        each<Stride>([&](int i) CENOTE_INLINED { here[i] = next[i]; });
-      }
-    });
-  }
-  template <class Use>
-  static HWY_INLINE void each_tap(const Use& use) {
-    [&]<int... Tap>(std::integer_sequence<int, Tap...>) CENOTE_INLINED {
-      (use(std::integral_constant<int, Tap + 1>()), ...);
-    }
-    (std::make_integer_sequence<int, most_taps>());
-  }
-  /// Far apart.
-  template <int Width, class Q>
-  HWY_INLINE void laned(const Q& like, std::int64_t lines, A* states) const {
-    using Lanes = ApartLine<Q, A>;
-    constexpr int width = HWY_MAX(Width, Lanes::least_width);
-    const Q carry = like;
-    const std::int64_t size = line_.size, stride = line_.stride;
-    each_line(lines, states, [&](const A* from, std::int64_t outputs, A* to) CENOTE_INLINED {
-      for (std::int64_t o = 0; o < outputs; o += L, from += stride * L)
-        store(Lanes::template windows<width>(carry, size, [&](int c) CENOTE_INLINED { return from + c * stride; }),
-              to + o);
-    });
-  }
 
   const C& carry_;
   const Axis across_, line_;
@@ -372,8 +380,18 @@ class RowsFirst {
   const std::int64_t lines_;                             // of windows in a plane
   const std::int64_t last_;                              // rows up to which a pack behind each may be read
   const std::int64_t first_whole_, last_whole_, reach_;  // windows that hold no padding, and from end to end of one
-  A* const cells_;
+  const std::int64_t blocks_, rest_rows_;                // of a window, and rows behind them
+  const std::int64_t ring_;                              // blocks that there is room for
+  const bool narrow_;
+  A *const cells_, *const more_;
+  A *const whole_, *const part_;  // of blocks, or of rows beyond those that are added up
+  const CachedLines<A> along_;
   const Planes& call_;
+  // The line of a plane whose first blocks are there, if there is one.
+  struct {
+    const T* plane = nullptr;
+    std::int64_t o = 0;
+  } held_;
 };
 
 }  // namespace HWY_NAMESPACE

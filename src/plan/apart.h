@@ -16,17 +16,33 @@ inline bool lie_apart(const Axis& axis) noexcept {
          axis.stride <= most_apart_stride && axis.size <= most_apart_cells;
 }
 
-/// Rows of windows, and cells along lines where these lie less than five apart, up to which rows may be joined first.
+/// Rows of windows, and cells along lines where these lie less than five apart, up to which each window is joined cell
+/// by cell where rows are joined first. Longer ones are made of blocks if they overlap.
 inline constexpr std::int64_t most_rows_first = 8;
-/// Whether windows over two axes are so short that those of a row can be made after the rows of each have been joined.
+/// Blocks of as many cells as lie between windows that a window holds; 0 where it is not made of them.
+inline std::int64_t blocks_across(const Axis& across) noexcept {
+  return across.size <= most_rows_first || across.size <= across.stride ? 0 : across.size / across.stride;
+}
+inline std::int64_t blocks_along(const Axis& line) noexcept {
+  const std::int64_t few = line.stride < least_apart_stride ? most_rows_first : most_apart_cells;
+  return line.size <= few || line.size <= line.stride ? 0 : line.size / line.stride;
+}
+inline constexpr std::int64_t most_blocks = 16;
+/// Whether windows over two axes can be made after the rows of each have been joined.
 inline bool joins_rows_first(const Axis& across, const Axis& line) noexcept {
-  constexpr std::int64_t longest = 8192;
-  const auto regular = [](const Axis& axis) {
-    return !axis.irregular() && axis.low < axis.size && axis.n > 0 && (axis.dilation == 1 || axis.dilation < axis.n);
+  // So many keep sums within their bound, and blocks in the cache.
+  constexpr std::int64_t longest = 8192, most_block = 8, most_cells = 512;
+  const auto regular = [](const Axis& axis, std::int64_t few) {
+    return !axis.irregular() && axis.low < axis.size && axis.n > 0 && (axis.dilation == 1 || axis.dilation < axis.n) &&
+           axis.size <= most_cells && (axis.size <= few || axis.dilation == 1);
   };
-  return regular(across) && regular(line) && across.size <= most_rows_first && line.stride <= most_apart_cells &&
-         line.size <= (line.stride < least_apart_stride ? most_rows_first : most_apart_cells) &&
-         (line.dilation == 1 || line.stride == 1) && line.n <= longest && line.out <= longest / line.stride + 1;
+  const auto short_blocks = [](std::int64_t blocks, std::int64_t cells) {
+    return blocks == 0 || (blocks <= most_blocks && cells <= most_block);
+  };
+  return regular(across, most_rows_first) && regular(line, most_rows_first) &&
+         short_blocks(blocks_across(across), across.stride) && short_blocks(blocks_along(line), 1) &&
+         (line.dilation == 1 || line.stride == 1) && line.n <= longest && line.stride <= most_cells &&
+         line.out <= longest / line.stride + 1;
 }
 
 /// The same where a kept axis is contiguous: rows of columns are one line, however few lanes a column has.

@@ -36,6 +36,9 @@ constexpr std::int64_t most_flat_halves = 1600, least_flat_halves = 6;
 // no cells always.
 constexpr std::int64_t least_first = 14, most_dense_first = 144, most_pairs_first = 29;
 constexpr std::int64_t least_stride_first = 3;
+// Of many rows: blocks of them up to which that is faster than a sweep; and of many rows or columns, outputs of a line
+// from which on it is where windows lie two apart.
+constexpr std::int64_t most_blocks_first = 10, least_many_rows = 28;
 // Where windows tile planes, their stride up to which rows of many are one line, and outputs of a row up to which that
 // is faster than to join the rows of windows first.
 constexpr std::int64_t most_joint_stride = 4, most_joint_tiles = 4;
@@ -111,13 +114,21 @@ bool is_better_rows_first(const Axis& across, const Axis& line, double pack) {
   // The rows of a plane that windows tile are one line if they are short.
   if (line.stride <= most_joint_stride && line.out <= most_joint_tiles && tiles_exactly(across) && tiles_exactly(line))
     return false;
-  if (line.stride >= least_stride_first && line.size <= line.stride) return true;
   const auto fewer = [&](std::int64_t count, std::int64_t most) {
     return static_cast<double>(count) < pack * static_cast<double>(most);
   };
-  // Windows of one row have none to join, those of one column nothing else.
-  if (across.size == 1) return false;
+  const bool overlaps = blocks_along(line) > 0, sparse = line.stride > most_apart_cells && 2 * line.size < line.stride;
+  if (sparse || (overlaps && line.stride == 1)) return false;
+  // Windows of one row have none to join, but the way along the line may be better.
+  if (across.size == 1)
+    return line.stride <= most_apart_cells &&
+           (overlaps || (across.n > 1 && line.stride >= least_stride_first && line.size <= most_apart_cells));
+  if (across.size > most_rows_first &&
+      (across.stride == 1 || line.out == 1 || blocks_across(across) > most_blocks_first))
+    return false;
   if (line.size == 1) return true;
+  if (across.size > most_rows_first || overlaps) return line.stride > 2 || !fewer(line.out, least_many_rows);
+  if (line.stride >= least_stride_first && line.size <= line.stride) return true;
   if (sweeps_planes(across, line) || fewer(line.out * line.stride, least_first)) return false;
   if (line.stride == 1) return line.dilation > 1 || fewer(line.out, most_dense_first);
   // Windows that tile planes make lines of many.
@@ -233,12 +244,14 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, const States& s
   const double pack = 4.0 / static_cast<double>(bytes);
   result.small = contiguous && planes >= least_woven / bytes && cells <= largest_woven / least_woven &&
                  is_small(geometry, result, places, alike, pack);
-  if (contiguous && alike && !weighs && !places && depth >= 2) {
-    const Axis &across = geometry.axes[static_cast<std::size_t>(depth - 2)], &line = geometry.axes.back();
+  if (contiguous && alike && !weighs && !places) {
+    // Lines by themselves are windows of one row.
+    const Axis alone{1, 1, 1, 1, 0, 0, 1}, &line = geometry.axes.back();
+    const Axis& across = depth == 1 ? alone : geometry.axes[static_cast<std::size_t>(depth - 2)];
     // Of windows farther apart than a plane reaches there are hardly several, and distances need not be numbers.
     const bool far = across.n > 1 && across.stride > across.n;
     result.joins_rows = !far && joins_rows_first(across, line);
-    if (is_flat(across, line, state_bytes, bytes))
+    if (depth > 1 && is_flat(across, line, state_bytes, bytes))
       result.form = Form::flat;
     else if (result.joins_rows && is_better_rows_first(across, line, pack))
       result.form = Form::rows_first;
@@ -255,10 +268,10 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, const States& s
   if (result.form == Form::flat)
     result.reason += "; small planes are one line of cells each";
   else if (result.form == Form::rows_first)
-    result.reason += "; windows are short, so the rows of each are joined first, in large arrays where that is faster";
+    result.reason += "; the rows of each window are joined first, in large arrays where that is faster";
   else if (result.small)
     result.reason += "; of small planes they run across many, which are turned";
-  result.swept = swept_axes(geometry, result);
+  if (result.form != Form::rows_first) result.swept = swept_axes(geometry, result);
   if (!result.swept.empty()) result.reason += "; " + result.swept;
   // Those that are turned, and their outputs.
   const std::int64_t turned = result.small ? std::clamp(woven_bytes, cells * least_woven, cells * most_woven) : 0;
