@@ -202,21 +202,16 @@ class CachedLines {
     // All of them before windows are made, for what is read soon after it was stored is waited for.
     for (std::int64_t i = 0; i < lines; ++i)
       make_blocks(carry, cells_ + i * width_, blocks_ + i * pitch_, parts + i * pitch_);
-    const A* whole = line_.stride == 1 ? cells_ : blocks_;
-    const A* part = parts + whole_;
-    for (std::int64_t step = line_.stride == 1 ? width_ : pitch_; lines > 0; --lines) {
+    const A *whole = blocks_, *part = parts + whole_;
+    for (; lines > 0; --lines, whole += pitch_, part += pitch_, states += line_.out) {
       const auto block = [&](std::int64_t j) { return whole + j; };
       join_blocks(carry, block, whole_, rest_ > 0 ? part : nullptr, line_.out, states);
-      whole += step;
-      part += pitch_;
-      states += line_.out;
     }
   }
   template <class Q>
   HWY_INLINE void make_blocks(const Q& carry, const A* from, A* whole, A* part) const {
     const std::int64_t count = line_.out + whole_;
     switch (line_.stride) {
-      case 1: return;
       case 2: return woven_blocks<2>(carry, from, count, whole, part);
       case 3: return woven_blocks<3>(carry, from, count, whole, part);
       case 4: return woven_blocks<4>(carry, from, count, whole, part);

@@ -36,13 +36,14 @@ inline bool joins_rows_first(const Axis& across, const Axis& line) noexcept {
     return !axis.irregular() && axis.low < axis.size && axis.n > 0 && (axis.dilation == 1 || axis.dilation < axis.n) &&
            axis.size <= most_cells && (axis.size <= few || axis.dilation == 1);
   };
-  const auto short_blocks = [](std::int64_t blocks, std::int64_t cells) {
-    return blocks == 0 || (blocks <= most_blocks && cells <= most_block);
+  // At every place a sweep is faster.
+  const auto few_blocks = [](std::int64_t blocks, std::int64_t stride, std::int64_t most) {
+    return blocks == 0 || (blocks <= most_blocks && stride > 1 && stride <= most);
   };
   return regular(across, most_rows_first) && regular(line, most_rows_first) &&
-         short_blocks(blocks_across(across), across.stride) && short_blocks(blocks_along(line), 1) &&
-         (line.dilation == 1 || line.stride == 1) && line.n <= longest && line.stride <= most_cells &&
-         line.out <= longest / line.stride + 1;
+         few_blocks(blocks_across(across), across.stride, most_block) &&
+         few_blocks(blocks_along(line), line.stride, most_cells) && (line.dilation == 1 || line.stride == 1) &&
+         line.n <= longest && line.stride <= most_cells && line.out <= longest / line.stride + 1;
 }
 
 /// The same where a kept axis is contiguous: rows of columns are one line, however few lanes a column has.

@@ -117,15 +117,13 @@ bool is_better_rows_first(const Axis& across, const Axis& line, double pack) {
   const auto fewer = [&](std::int64_t count, std::int64_t most) {
     return static_cast<double>(count) < pack * static_cast<double>(most);
   };
-  const bool overlaps = blocks_along(line) > 0, sparse = line.stride > most_apart_cells && 2 * line.size < line.stride;
-  if (sparse || (overlaps && line.stride == 1)) return false;
+  const bool overlaps = blocks_along(line) > 0;
+  if (line.stride > most_apart_cells && 2 * line.size < line.stride) return false;
   // Windows of one row have none to join, but the way along the line may be better.
   if (across.size == 1)
     return line.stride <= most_apart_cells &&
            (overlaps || (across.n > 1 && line.stride >= least_stride_first && line.size <= most_apart_cells));
-  if (across.size > most_rows_first &&
-      (across.stride == 1 || line.out == 1 || blocks_across(across) > most_blocks_first))
-    return false;
+  if (across.size > most_rows_first && (line.out == 1 || blocks_across(across) > most_blocks_first)) return false;
   if (line.size == 1) return true;
   if (across.size > most_rows_first || overlaps) return line.stride > 2 || !fewer(line.out, least_many_rows);
   if (line.stride >= least_stride_first && line.size <= line.stride) return true;
