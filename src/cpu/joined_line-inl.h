@@ -41,8 +41,9 @@ class JoinedLine {
   /// Whether that is faster than to fold windows column by column. `far`: the rows lie beyond the caches.
   static HWY_INLINE bool suits(const Pass& pass, bool far) {
     const Axis& axis = *pass.axis;
-    return pass.step == pass.len && pass.len < (far ? most_far : most_packs) * lanes<A>() && axis.stride > 1 &&
-           axis.stride <= axis.size && axis.size * pass.len <= cpu::joined_cells - lanes<A>();
+    const std::int64_t most = far || pass.len % lanes<A>() == 0 ? most_whole : most_packs;
+    return pass.step == pass.len && pass.len < most * lanes<A>() && axis.stride > 1 && axis.stride <= axis.size &&
+           axis.size * pass.len <= cpu::joined_cells - lanes<A>();
   }
   HWY_INLINE JoinedLine(const Pass& pass, bool far)
       : axis_(*pass.axis),
@@ -78,8 +79,9 @@ class JoinedLine {
   }
 
  private:
-  // Packs of a column from which on its cells are better folded in registers, in the order of memory if they are far.
-  static constexpr std::int64_t most_packs = 4, most_far = 2;
+  // Packs of a column from which on its cells are better folded in registers, in the order of memory: where they are
+  // whole, or far, sooner.
+  static constexpr std::int64_t most_packs = 4, most_whole = 2;
 
   /// `count` lanes of all rows; Count of them if that is not 0.
   template <int Count, class Q, class W>
