@@ -1,7 +1,7 @@
 // Lines of cells whose windows lie several cells apart, made pack by pack in the order of their addresses.
 // Included once per target, inside the toggle of the translation unit that includes it.
 
-#include "cpu/collect-inl.h"
+#include "cpu/free_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote {
