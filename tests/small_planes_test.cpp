@@ -75,6 +75,13 @@ std::vector<Volumes> volumes() {
       all.push_back({count, {1, 1, 50 * side}, {1, 1, 30}, {1, 1, 20}, {0, 0, 9}});
       all.push_back({count, {1, 1, 50 * side}, {1, 1, 18}, {1, 1, 40}, {0, 0, 0}});
     }
+  // More padding than windows reach, so that the windows which hold a cell begin behind the first.
+  for (const std::int64_t above : {1, 3, 60})
+    for (const std::int64_t beside : {1, 3, 60}) {
+      all.push_back({4, {1, 30, 30}, {1, 3, 3}, {1, 1, 1}, {0, above, beside}});
+      all.push_back({64, {1, 8, 8}, {1, 3, 3}, {1, 1, 1}, {0, above, beside}});
+    }
+  all.push_back({2, {9, 20, 20}, {3, 3, 3}, {1, 1, 1}, {4, 4, 4}});
   // Windows without a cell before and behind those that cover all.
   for (const std::int64_t side : {1, 2}) all.push_back({3, {1, 1, side}, {1, 1, 2}, {1, 1, 1}, {0, 1, 1}});
   // Groups of planes with one or two left over; more windows than hold a cell would, if there were as many.

@@ -50,6 +50,7 @@ std::shared_ptr<Plan::Impl> with_role(const Plan::Impl& plan, Role role, int par
 std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type type) {
   auto result = std::make_shared<Plan::Impl>(plan);
   result->role = role;
+  result->planes.reset();
   result->sums.reset();
   result->portions.reset();
   if (role == Role::value) result->pooling.reducer = Reducer::sum;
@@ -63,12 +64,15 @@ std::shared_ptr<Plan::Impl> transposed(const Plan::Impl& plan, Role role, Type t
   for (Axis& axis : result->geometry.axes) axis = axis.transpose();
   result->geometry.kept_shape = result->geometry.output_shape = plan.shape;
   const bool sums = role == Role::value;
+  // Kernels that make planes at once want windows that begin with the first cell, or before it.
+  bool plain = sums;
+  for (const Axis& axis : result->geometry.axes) plain = plain && axis.low >= 0;
   result->algorithm = choose(result->geometry, result->shape,
                              {.bytes = (sums ? 1 : 2) * bytes_of(result->lane_type),
                               .cell_bytes = bytes_of(type),
                               .weighs = !sums,
-                              .alike = sums,
-                              .by_planes = sums && type == result->lane_type && type == plan.type});
+                              .alike = plain,
+                              .by_planes = plain && type == result->lane_type && type == plan.type});
   return result;
 }
 

@@ -54,7 +54,7 @@ inline bool joins_columns(const Axis& across, const Axis& line) noexcept {
 }
 
 /// Planes of a window up to which those of a volume may be pooled each by itself.
-inline constexpr std::int64_t most_joined_planes = 8;
+inline constexpr std::int64_t most_joined_planes = 32;
 /// Whether windows are such that they may be: none is empty, covers an axis or leaves gaps between its cells. Where
 /// `places` of cells are wanted, bytes must number them.
 inline bool joins_planes(const std::vector<Axis>& axes, bool places) noexcept {
