@@ -121,6 +121,19 @@ TEST(Slices, HoldWhatTheirWindowsHold) {
   }
 }
 
+TEST(Slices, DivideByNumbersThatFloatsDoNotHold) {
+  const std::int64_t size = (std::int64_t{1} << 24) + 3, padding = size / 2;
+  const Window window{.size = {size}, .padding = Padding{padding}, .axes = Extents{0}};
+  for (const double cell : {255.0, 1.0, 3.0}) {
+    Array x(Type::u8, {1});
+    x.values<std::uint8_t>()[0] = static_cast<std::uint8_t>(cell);
+    for (const auto rule : {Divisor::Rule::clipped, Divisor::Rule::window}) {
+      const Array y = pool(x, Pooling{.reducer = Reducer::avg, .region = window, .divisor = rule});
+      EXPECT_EQ(y.values<float>()[0], static_cast<float>(cell / static_cast<double>(size)));
+    }
+  }
+}
+
 TEST(Slices, HaveTheGradientsOfTheirAverages) {
   const auto visit_cells = [](const Axis& axis, std::int64_t o, const auto& use) {
     const Axis::Span span = axis.span(o);

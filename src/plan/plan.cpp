@@ -211,11 +211,14 @@ void prepare_sums(Plan::Impl& plan) {
   sums->algorithm = choose(sums->geometry, sums->shape, states_of(*sums));
   if (whole) {
     const double exact = 0x1p24, divisor = plan.pooling.divisor.number();
-    const bool given = plan.pooling.divisor.rule() == Divisor::Rule::number;
+    const Divisor::Rule rule = plan.pooling.divisor.rule();
+    const bool given = rule == Divisor::Rule::number;
+    double taps = 1;  // that clipped windows may be divided by, padded ones too
+    for (const Axis& axis : plan.geometry.axes) taps *= static_cast<double>(axis.size);
     plan.in_doubles =
         largest_sum(plan, 8 * static_cast<int>(size_of(plan.type))) > exact ||
         (given ? static_cast<double>(static_cast<float>(divisor)) != divisor || divisor < 1 || divisor > exact
-               : plan.count.value_or(1) > exact);
+               : plan.count.value_or(rule == Divisor::Rule::clipped ? taps : 1) > exact);
   }
   plan.sums = std::move(sums);
 }
