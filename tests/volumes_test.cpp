@@ -28,8 +28,8 @@ Plan by_planes(const Plan& planned, bool wanted = true) {
   return Plan(std::move(impl));
 }
 
-/// Three or four axes, with channels before or behind them; windows of several planes, or many, that may share some, or have
-/// some between them, and that may reach over the ends.
+/// Three or four axes, with channels before or behind them; windows of several planes, or many, that may share some, or
+/// have some between them, and that may reach over the ends.
 Case draw_volumes(Reducer reducer) {
   using namespace detail;
   Case c;

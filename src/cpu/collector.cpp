@@ -46,9 +46,13 @@ bool is_narrow(const Router& router, const View& offsets, Type type) {
   const std::size_t last = router.depth() - 1;
   const RouteAxis &level = router.level(last), &lanes = router.lanes();
   const std::int64_t inner = lanes.outputs, stride = router.axis(last).stride;
-  return inner > 1 && router.axis(last).dilation == 1 && inner < collecting(type, true, true).pack &&
-         stride <= most_phases && stride * inner <= most_period && level.output_step == inner &&
-         level.cell_step == inner && (level.offset_step == inner || !offsets.data);
+  // What winners are given is added up in the same order on every target, so that choice is the same there, too.
+  constexpr std::int64_t least_pack = 16;
+  const std::int64_t lane = std::max<std::int64_t>(4, static_cast<std::int64_t>(size_of(type)));
+  const bool fits = offsets.data ? inner * lane <= least_pack : inner < collecting(type, true, true).pack;
+  return inner > 1 && fits && router.axis(last).dilation == 1 && stride <= most_phases &&
+         stride * inner <= most_period && level.output_step == inner && level.cell_step == inner &&
+         (level.offset_step == inner || !offsets.data);
 }
 
 }  // namespace
