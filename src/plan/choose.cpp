@@ -135,10 +135,11 @@ bool is_better_rows_first(const Axis& across, const Axis& line, double pack) {
 }
 
 // Whether the lines of planes are better made as `form` says than with whole volumes of which `waiting` bytes wait.
-bool is_better_by_planes(const Geometry& geometry, Form form, bool contiguous, bool places, std::int64_t waiting) {
+bool is_better_by_planes(const Geometry& geometry, const SweepRules& rules, Form form, bool contiguous, bool places,
+                         std::int64_t waiting) {
   const Axis &top = geometry.axes[0], &line = geometry.axes.back();
   if (places || form == Form::flat) return true;
-  if (!contiguous) return top.size > top.stride && waiting >= least_waiting;
+  if (!contiguous) return top.size > top.stride && waiting >= least_waiting && !rules.sweeps(top, false);
   return form == Form::rows_first && (line.stride > 2 || (line.stride == 2 && line.size > 3));
 }
 
@@ -257,7 +258,7 @@ Algorithm choose(const Geometry& geometry, const Extents& shape, const States& s
   // Volumes that are turned many at a time are better whole.
   result.joins_planes = states.by_planes && joins_planes(geometry.axes, places);
   if (result.joins_planes && !(result.small && cells <= woven_bytes / least_woven))
-    result.by_planes = is_better_by_planes(geometry, result.form, contiguous, places, rings(0).bytes);
+    result.by_planes = is_better_by_planes(geometry, result, result.form, contiguous, places, rings(0).bytes);
   if (depth > 2 && !result.by_planes) {
     result.joins_rows = false;
     result.form = Form::plain;
