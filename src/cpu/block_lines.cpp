@@ -139,13 +139,15 @@ void Block::widen_numbers(std::byte* dst) const {
 
 Planes Block::planes_of_two_levels(const std::byte* x) {
   const Axis &across = axis(last_ - 1), &along = axis(last_);
+  // From the one row of a plane that has no other there is no step, whatever the stride of such an axis says.
+  const std::int64_t row = across.n > 1 ? loop(last_ - 1).x : 1;
   Planes call{};
-  call.line = first_pass_of(x, 1, loop(last_ - 1).x, tile_begin_, tile_end_, nullptr, 0, 0);
+  call.line = first_pass_of(x, 1, row, tile_begin_, tile_end_, nullptr, 0, 0);
   call.across = &across;
   call.folded = run_.direct || (run_.fused_inside && !work_ && along.out >= least_line &&
                                 folds(across, len_ > 1 ? 0 : along.n * run_.read_bytes));
   call.line.fold = call.folded ? across.size : 1;
-  call.line.fold_step = across.dilation * loop(last_ - 1).x;
+  call.line.fold_step = across.dilation * row;
   call.way = run_.way == PlaneWay::none ? PlaneWay::rows : run_.way;
   call.out_size = static_cast<std::int64_t>(size_of(run_.plan.output_type));
   call.index_size = run_.emitter.index_size();
